@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Parser};
+use clap::{
+    ArgAction, Parser,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+};
 
 use crate::{commands::CapdeckCommand, printer::ColorChoice};
 
@@ -24,7 +27,7 @@ pub(crate) struct CommandLineArgs {
 }
 
 /// Flags that every command takes, before or after its name.
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct GlobalArgs {
     /// Work in this project instead of the one the current folder belongs to.
@@ -45,6 +48,21 @@ pub(crate) struct GlobalArgs {
     /// When to use colours.
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
     pub(crate) color: ColorChoice,
+}
+
+/// A flag that takes one of a few words: each with its other spellings after `|`, its help and what it stands for.
+pub(crate) fn choice<T: Clone + Send + Sync + 'static, const WORDS: usize>(
+    rows: [(&'static str, &'static str, T); WORDS],
+) -> impl TypedValueParser<Value = T> {
+    let words = rows.each_ref().map(|(words, help, _)| {
+        let mut spellings = words.split('|');
+        let value = PossibleValue::new(spellings.next().unwrap_or_default()).aliases(spellings);
+        if help.is_empty() { value } else { value.help(*help) }
+    });
+    PossibleValuesParser::new(words).try_map(move |typed| {
+        let row = rows.iter().find(|(words, ..)| words.split('|').any(|word| word == typed));
+        row.map(|(.., value)| value.clone()).ok_or("this is not one of the words")
+    })
 }
 
 #[cfg(test)]

@@ -10,7 +10,8 @@ use capdeck_serve::SharedCapsuleService;
 
 use crate::{
     context::CommandContext,
-    errors::{CommandFailure, ExitStatus, FOLDERS_HINT},
+    errors::{CommandFailure, CommandResult, ExitStatus, FOLDERS_HINT},
+    printer::Printer,
     runtime::{single_thread, stop_signal},
 };
 
@@ -27,6 +28,17 @@ pub(crate) fn ask<C: CapsuleCall>(
     call: C,
 ) -> Result<C::Response, CommandFailure> {
     with_capsules(context, async |capsules| capsules.ask(capsule, call).await)
+}
+
+/// The same, and shows the response: as JSON, or by what `as_text` prints.
+pub(crate) fn ask_and_show<C: CapsuleCall>(
+    context: &CommandContext<'_>,
+    capsule: Option<&str>,
+    call: C,
+    as_text: impl FnOnce(&C::Response, &Printer),
+) -> CommandResult {
+    let response = ask(context, capsule, call)?;
+    context.printer.json_or(&response, || as_text(&response, context.printer))
 }
 
 /// The same for commands that send several requests.

@@ -11,7 +11,6 @@ mod call;
 mod capsule;
 mod check;
 mod cmp;
-mod completions;
 mod connect;
 mod doctor;
 mod import;
@@ -23,27 +22,27 @@ mod packages;
 mod pins;
 mod run;
 mod runs;
-mod schema;
 mod serve;
 mod setup;
 mod sh;
-mod test;
 mod tools;
 mod trust;
-mod types;
 mod up;
 mod validate;
 mod vault;
 mod why;
 
-use crate::{context::CommandContext, errors::CommandResult, run::DefaultLog};
+use crate::{completion, context::CommandContext, errors::CommandResult};
 
 /// An enum of commands and the function that runs each, from one table.
 macro_rules! command_table {
-    ($(#[$doc:meta])* $vis:vis enum $name:ident { $($variant:ident($args:ty) => $run:path,)+ }) => {
+    (
+        $(#[$doc:meta])*
+        $vis:vis enum $name:ident { $($(#[$kind:meta])* $variant:ident($args:ty) => $run:path,)+ }
+    ) => {
         $(#[$doc])*
         #[derive(Debug, clap::Subcommand)]
-        $vis enum $name { $($variant($args),)+ }
+        $vis enum $name { $($(#[$kind])* $variant($args),)+ }
 
         impl $name {
             $vis fn run(&self, context: &CommandContext<'_>) -> CommandResult {
@@ -69,15 +68,22 @@ command_table! {
         Call(call::CallArgs) => call::run,
         Sh(sh::ShArgs) => sh::run,
         Run(run::RunArgs) => run::run,
-        Runs(runs::RunsArgs) => runs::run,
-        Test(test::TestArgs) => test::run,
-        Types(types::TypesArgs) => types::run,
-        Cmp(cmp::CmpArgs) => cmp::run,
-        Capsule(capsule::CapsuleArgs) => capsule::run,
-        Audit(audit::AuditArgs) => audit::run,
-        Artifacts(artifacts::ArtifactsArgs) => artifacts::run,
-        Auth(auth::AuthArgs) => auth::run,
-        Vault(vault::VaultArgs) => vault::run,
+        #[command(subcommand)]
+        Runs(runs::RunsCommand) => runs::RunsCommand::run,
+        Test(runs::TestArgs) => runs::test,
+        Types(tools::TypesArgs) => tools::types,
+        #[command(subcommand)]
+        Cmp(cmp::CmpCommand) => cmp::CmpCommand::run,
+        #[command(subcommand)]
+        Capsule(capsule::CapsuleCommand) => capsule::CapsuleCommand::run,
+        #[command(subcommand)]
+        Audit(audit::AuditCommand) => audit::AuditCommand::run,
+        #[command(subcommand)]
+        Artifacts(artifacts::ArtifactsCommand) => artifacts::ArtifactsCommand::run,
+        #[command(subcommand)]
+        Auth(auth::AuthCommand) => auth::AuthCommand::run,
+        #[command(subcommand)]
+        Vault(vault::VaultCommand) => vault::VaultCommand::run,
         Check(check::CheckArgs) => check::run,
         Doctor(doctor::DoctorArgs) => doctor::run,
         Validate(validate::ValidateArgs) => validate::run,
@@ -96,19 +102,17 @@ command_table! {
         Setup(setup::SetupArgs) => setup::run,
         Approvals(approvals::ApprovalsArgs) => approvals::list,
         Approve(approvals::ApproveArgs) => approvals::approve,
-        Pins(pins::PinsArgs) => pins::run,
+        #[command(subcommand)]
+        Pins(pins::PinsCommand) => pins::PinsCommand::run,
         Budget(budget::BudgetArgs) => budget::run,
-        Schema(schema::SchemaArgs) => schema::run,
-        Completions(completions::CompletionsArgs) => completions::run,
+        Schema(validate::SchemaArgs) => validate::schema,
+        Completions(completion::CompletionsArgs) => completion::run,
     }
 }
 
 impl CapdeckCommand {
     /// Servers log what goes wrong; one-shot commands fail with their own error instead.
-    pub(crate) fn default_log(&self) -> DefaultLog {
-        match self {
-            Self::Up(_) | Self::Serve(_) | Self::Attach(_) => DefaultLog::Warnings,
-            _ => DefaultLog::Nothing,
-        }
+    pub(crate) fn default_log(&self) -> Option<&'static str> {
+        matches!(self, Self::Up(_) | Self::Serve(_) | Self::Attach(_)).then_some("warn")
     }
 }

@@ -19,18 +19,39 @@ use serde_json::Value;
 
 use crate::{
     args::{CommandLineArgs, GlobalArgs},
+    arguments::schema_value,
+    context::CommandContext,
     env_vars::{self, COMPLETE_VARIABLE, EnvVars},
     errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::one_line,
-    printer::{ColorChoice, Printer},
+    printer::Printer,
     settings::CommandSettings,
     tool_target,
 };
 
 pub(crate) use self::capsule_words::{capsules, entries, entry_prefixes};
 
+/// Print a shell's completion script
+///
+/// Commands, capabilities, tools and their arguments, capsules and their entries are completed, from what is already known.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  source <(capdeck completions bash)      # in ~/.bashrc
+  source <(capdeck completions zsh)       # in ~/.zshrc
+  capdeck completions fish | source       # in ~/.config/fish/config.fish")]
+pub(crate) struct CompletionsArgs {
+    /// The shell.
+    #[arg(value_parser = ["bash", "elvish", "fish", "powershell", "zsh"])]
+    shell: String,
+}
+
+pub(crate) fn run(args: &CompletionsArgs, context: &CommandContext<'_>) -> CommandResult {
+    context.printer.bytes(&script(&args.shell, &context.env)?);
+    Ok(ExitStatus::Done)
+}
+
 /// The script that registers this binary with a shell.
-pub(crate) fn script(shell: &str, env: &EnvVars) -> Result<Vec<u8>, CommandFailure> {
+fn script(shell: &str, env: &EnvVars) -> Result<Vec<u8>, CommandFailure> {
     let shells = Shells::builtins();
     let completer = shells.completer(shell).ok_or_else(|| unknown_shell(shell))?;
     let binary = env.executable.as_deref().unwrap_or(Path::new("capdeck"));
@@ -103,9 +124,7 @@ pub(crate) fn ids_and_tools() -> ArgValueCompleter {
 pub(crate) fn tools_of_id() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
         let Some(catalog) = known() else { return Vec::new() };
-        let (capability, _) = typed_target(&catalog);
-        let found = tools(capability).map(|tool| (tool.name().to_owned(), about(tool)));
-        matching(current, found)
+        matching(current, tool_candidates(typed_target(&catalog).0))
     })
 }
 
@@ -114,10 +133,7 @@ pub(crate) fn tool_or_arguments() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
         let Some(catalog) = known() else { return Vec::new() };
         match typed_target(&catalog) {
-            (capability, None) => {
-                let found = tools(capability).map(|tool| (tool.name().to_owned(), about(tool)));
-                matching(current, found)
-            }
+            (capability, None) => matching(current, tool_candidates(capability)),
             (_, Some(tool)) => matching(current, argument_candidates(tool).into_iter()),
         }
     })
@@ -136,14 +152,8 @@ fn settings() -> Option<CommandSettings> {
         let position = typed.iter().position(|word| word == name)?;
         typed.get(position + 1).map(PathBuf::from)
     };
-    let global = GlobalArgs {
-        project: flag("--project"),
-        config: flag("--config"),
-        json: false,
-        quiet: true,
-        verbose: 0,
-        color: ColorChoice::Never,
-    };
+    let (project, config) = (flag("--project"), flag("--config"));
+    let global = GlobalArgs { project, config, quiet: true, ..GlobalArgs::default() };
     CommandSettings::resolve(&global, &env).ok()
 }
 
@@ -177,6 +187,10 @@ fn tools(capability: Option<&Arc<Capability>>) -> impl Iterator<Item = &Arc<Tool
     capability.into_iter().filter_map(|one| one.discovery.as_ref()).flat_map(|known| &known.tools)
 }
 
+fn tool_candidates(capability: Option<&Arc<Capability>>) -> impl Iterator<Item = (String, String)> {
+    tools(capability).map(|tool| (tool.name().to_owned(), about(tool)))
+}
+
 fn id_candidates(catalog: &Catalog) -> impl Iterator<Item = (String, String)> {
     catalog.capabilities().map(|capability| {
         let definition = &capability.definition;
@@ -185,10 +199,7 @@ fn id_candidates(catalog: &Catalog) -> impl Iterator<Item = (String, String)> {
 }
 
 fn argument_candidates(tool: &Tool) -> Vec<(String, String)> {
-    let schema: Value = tool
-        .input_schema()
-        .and_then(|schema| serde_json::from_str(schema.get()).ok())
-        .unwrap_or_default();
+    let schema = schema_value(tool.input_schema());
     let properties = schema.get("properties").and_then(Value::as_object).cloned();
     let about = |property: &Value| {
         property.get("description").and_then(Value::as_str).unwrap_or_default().to_owned()

@@ -5,8 +5,14 @@ use std::{borrow::Cow, fmt, io, path::Path, process::ExitCode};
 use capdeck_host::{ApprovalError, CallError, ErrorKind, ReplayError, RunStoreError};
 use serde_json::{Value, json};
 
+use crate::plain_text::without_nulls;
+
 /// What to do when something cannot be written or read.
 pub(crate) const FOLDERS_HINT: &str = "see which folders can be used with: capdeck doctor";
+
+/// What comes after a change to the files of a project.
+pub(crate) const TRUST_NEXT: &str =
+    "review the project's files and allow them to act with: capdeck trust";
 
 /// How the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +25,13 @@ pub(crate) enum ExitStatus {
     /// Another write came first.
     Conflict,
     Bug,
+}
+
+impl ExitStatus {
+    /// For commands that tell what is wrong themselves.
+    pub(crate) fn done_unless(has_failed: bool) -> Self {
+        if has_failed { Self::RequestFailed } else { Self::Done }
+    }
 }
 
 /// What a command comes to.
@@ -87,16 +100,18 @@ impl CommandFailure {
         self
     }
 
+    /// Adds data for programs.
+    #[must_use]
+    pub(crate) fn with_data(mut self, data: Value) -> Self {
+        self.details = Some(data);
+        self
+    }
+
     /// `{"error": {code, message, hint?, details?}}`.
     pub(crate) fn to_json(&self) -> Value {
-        let mut error = json!({ "code": self.code, "message": self.message });
-        if let Some(hint) = &self.hint {
-            error["hint"] = json!(hint);
-        }
-        if let Some(details) = &self.details {
-            error["details"] = details.clone();
-        }
-        json!({ "error": error })
+        let Self { code, message, hint, details, .. } = self;
+        let error = json!({ "code": code, "message": message, "hint": hint, "details": details });
+        json!({ "error": without_nulls(error) })
     }
 
     fn new(status: ExitStatus, code: &'static str, message: String) -> Self {

@@ -2,15 +2,21 @@
 
 use std::{fs, io::Write as _, os::unix::fs::PermissionsExt as _, path::Path};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::errors::CommandFailure;
+use crate::{errors::CommandFailure, plain_text::without_nulls};
 
 /// What happens to a file that is already there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExistingFilePolicy {
     Keep,
     Replace,
+}
+
+impl ExistingFilePolicy {
+    pub(crate) fn of(force: bool) -> Self {
+        if force { Self::Replace } else { Self::Keep }
+    }
 }
 
 /// Who may read the new file.
@@ -62,14 +68,7 @@ pub(crate) fn already_there(path: &Path) -> CommandFailure {
         .hint("replace it with --force, or choose another id")
 }
 
-/// A capability file before it is text.
-pub(crate) struct CapletDocument {
-    frontmatter: Map<String, Value>,
-    name: String,
-    description: String,
-}
-
-/// The key and the fields of a backend, as a file writes them.
+/// The key and the fields of a backend, as a file writes them. Fields that are `null` are left out.
 pub(crate) struct BackendBlock {
     pub(crate) key: &'static str,
     pub(crate) fields: Value,
@@ -77,38 +76,32 @@ pub(crate) struct BackendBlock {
     pub(crate) summary: String,
 }
 
-/// What people say about a capability; the rest is made up from its id and its backend.
-pub(crate) struct CapletWords<'a> {
-    pub(crate) id: &'a str,
-    pub(crate) name: Option<&'a str>,
-    pub(crate) description: Option<&'a str>,
-    pub(crate) tags: &'a [String],
+/// The text of a capability file. What is not said about it is made up from its id and its backend.
+pub(crate) fn caplet_text(
+    id: &str,
+    name: Option<&str>,
+    description: Option<&str>,
+    tags: &[String],
+    block: BackendBlock,
+) -> Result<String, CommandFailure> {
+    let name = name.map_or_else(|| title(id), str::to_owned);
+    let description = description.map_or(block.summary, str::to_owned);
+    let frontmatter = json!({
+        "name": name,
+        "description": description,
+        "tags": (!tags.is_empty()).then_some(tags),
+        block.key: without_nulls(block.fields),
+    });
+    render(&without_nulls(frontmatter), &name, &description)
 }
 
-impl CapletDocument {
-    pub(crate) fn new(words: &CapletWords<'_>, block: BackendBlock) -> Self {
-        let name = words.name.map_or_else(|| title(words.id), str::to_owned);
-        let description = words.description.map_or(block.summary, str::to_owned);
-        let mut frontmatter = Map::new();
-        frontmatter.insert("name".to_owned(), json!(name));
-        frontmatter.insert("description".to_owned(), json!(description));
-        if !words.tags.is_empty() {
-            frontmatter.insert("tags".to_owned(), json!(words.tags));
-        }
-        frontmatter.insert(block.key.to_owned(), block.fields);
-        Self { frontmatter, name, description }
-    }
-
-    /// Frontmatter as YAML, then a body for people.
-    pub(crate) fn render(&self) -> Result<String, CommandFailure> {
-        let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
-        let yaml =
-            serde_saphyr::to_string_with_options(&self.frontmatter, options).map_err(|error| {
-                CommandFailure::bug(format!("the file cannot be written as YAML: {error}"))
-            })?;
-        let (name, description) = (&self.name, &self.description);
-        Ok(format!("---\n{}\n---\n\n# {name}\n\n{description}\n", yaml.trim_end()))
-    }
+/// Frontmatter as YAML, then a body for people.
+fn render(frontmatter: &Value, name: &str, description: &str) -> Result<String, CommandFailure> {
+    let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
+    let yaml = serde_saphyr::to_string_with_options(frontmatter, options).map_err(|error| {
+        CommandFailure::bug(format!("the file cannot be written as YAML: {error}"))
+    })?;
+    Ok(format!("---\n{}\n---\n\n# {name}\n\n{description}\n", yaml.trim_end()))
 }
 
 /// `my-files` becomes `My files`.
@@ -156,10 +149,7 @@ mod tests {
             "h": "@at", "i": "*star", "j": "0x1F", "k": "a: b", "l": " padded ", "m": "'q' \"r\"", "n": "on",
             "o": "2024-01-01", "p": "%x", "q": "!t", "r": "---", "s": "é\u{202e}", "t": ["~", true, 3, {"u": "off"}],
         });
-        let Value::Object(frontmatter) = tricky.clone() else { unreachable!() };
-        let document =
-            CapletDocument { frontmatter, name: String::new(), description: String::new() };
-        let text = document.render().unwrap();
+        let text = render(&tricky, "", "").unwrap();
         let yaml = text.strip_prefix("---\n").unwrap().split("\n---\n").next().unwrap();
         let read: Value = serde_saphyr::from_str(yaml).unwrap();
         assert_eq!(read, tricky, "{text}");

@@ -3,31 +3,25 @@
 //! A tool description may hold escape sequences or characters that reverse the writing direction. Shown as
 //! they are, they could hide the very thing a person is asked to approve.
 
+use std::fmt::Display;
+
+use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
 /// The text on one line, with everything that could move or hide other text written out.
 pub(crate) fn one_line(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '\n' | '\r' | '\t' => shown.push(' '),
-            _ => push_plain(&mut shown, letter),
-        }
-    }
-    shown
+    plain_letters(text, |letter| matches!(letter, '\n' | '\r' | '\t').then_some(' '))
 }
 
 /// The same, keeping line breaks and tabs.
 pub(crate) fn lines(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '\n' | '\t' => shown.push(letter),
-            _ => push_plain(&mut shown, letter),
-        }
-    }
-    shown
+    plain_letters(text, |letter| matches!(letter, '\n' | '\t').then_some(letter))
+}
+
+/// The first line of a text, which usually is its summary.
+pub(crate) fn first_line(text: &str) -> String {
+    one_line(text.trim().lines().next().unwrap_or_default())
 }
 
 /// The name of a plain enum's variant as files and JSON write it.
@@ -40,39 +34,54 @@ pub(crate) fn written(name: impl Serialize) -> String {
 
 /// A command line as a shell would need it, so that the limits of each word can be seen.
 pub(crate) fn command_line<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
-    let mut shown = String::new();
-    for word in words {
-        if !shown.is_empty() {
-            shown.push(' ');
-        }
-        shown.push_str(&quoted(word));
-    }
-    shown
+    words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
 fn quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_./:=@%+,$".contains(letter);
-    let written: String = word.chars().fold(String::new(), |mut written, letter| {
-        push_plain(&mut written, letter);
-        written
-    });
+    let written = plain_letters(word, |_| None);
     if !word.is_empty() && word.chars().all(is_plain) {
         return written;
     }
     format!("'{}'", written.replace('\'', r"'\''"))
 }
 
-fn push_plain(shown: &mut String, letter: char) {
-    if letter.is_control() || is_invisible(letter) {
-        shown.extend(letter.escape_unicode());
-    } else {
-        shown.push(letter);
+/// Writes out what could move or hide other text, but for letters that are shown as something else.
+fn plain_letters(text: &str, shown_as: impl Fn(char) -> Option<char>) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match shown_as(letter) {
+            Some(other) => shown.push(other),
+            None if letter.is_control() || is_invisible(letter) => {
+                shown.extend(letter.escape_unicode());
+            }
+            None => shown.push(letter),
+        }
     }
+    shown
 }
 
 /// `1 part`, `2 parts`.
-pub(crate) fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
+pub(crate) fn counted<N: Display + PartialEq + From<u8>>(
+    count: N,
+    one: &str,
+    many: &str,
+) -> String {
+    let noun = if count == N::from(1) { one } else { many };
+    format!("{count} {noun}")
+}
+
+/// A moment as it is shown.
+pub(crate) fn time(moment: Timestamp) -> String {
+    moment.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
+}
+
+/// An object without the members that are `null`.
+pub(crate) fn without_nulls(mut object: Value) -> Value {
+    if let Value::Object(members) = &mut object {
+        members.retain(|_, value| !value.is_null());
+    }
+    object
 }
 
 /// Characters that take no room but change how others are read.

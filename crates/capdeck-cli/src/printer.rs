@@ -15,8 +15,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::{
-    errors::{CommandFailure, ExitStatus},
-    plain_text::one_line,
+    args::GlobalArgs,
+    errors::{CommandFailure, CommandResult, ExitStatus},
+    plain_text::{lines, one_line},
 };
 
 pub(crate) use hidden_input::hidden_input;
@@ -45,35 +46,18 @@ pub(crate) struct Printer {
     lost: OnceLock<io::Error>,
 }
 
-/// What the printer is made from.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct PrinterSettings {
-    pub(crate) format: OutputFormat,
-    pub(crate) quiet: bool,
-    pub(crate) color: ColorChoice,
-    /// The environment asks for no colour.
-    pub(crate) plain: bool,
-}
-
-/// How data is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OutputFormat {
-    Text,
-    Json,
-}
-
 impl Printer {
-    pub(crate) fn new(settings: PrinterSettings) -> Self {
-        let PrinterSettings { format, quiet, color, plain } = settings;
+    /// `is_plain`: the environment asks for no colour.
+    pub(crate) fn new(args: &GlobalArgs, is_plain: bool) -> Self {
         let (stdout, stderr) = (io::stdout().is_terminal(), io::stderr().is_terminal());
-        let palette = |is_terminal: bool| match color {
+        let palette = |is_terminal: bool| match args.color {
             ColorChoice::Always => ColorPalette::Colored,
-            ColorChoice::Auto if is_terminal && !plain => ColorPalette::Colored,
+            ColorChoice::Auto if is_terminal && !is_plain => ColorPalette::Colored,
             ColorChoice::Auto | ColorChoice::Never => ColorPalette::Plain,
         };
         Self {
-            is_json: AtomicBool::new(format == OutputFormat::Json),
-            quiet,
+            is_json: AtomicBool::new(args.json),
+            quiet: args.quiet,
             unsaid: Mutex::default(),
             stdout: palette(stdout),
             stderr: palette(stderr),
@@ -139,7 +123,22 @@ impl Printer {
         if io::stdin().read_line(&mut answer).is_err() {
             return false;
         }
-        matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+        is_yes(&answer)
+    }
+
+    /// Asks a question that must be agreed to. `refused`: what to say where no one can be asked; `declined`: what did not
+    /// happen when the answer is no.
+    pub(crate) fn require(
+        &self,
+        question: &str,
+        refused: impl FnOnce() -> CommandFailure,
+        declined: &str,
+    ) -> Result<(), CommandFailure> {
+        match self.can_ask() {
+            false => Err(refused()),
+            true if self.confirm(question) => Ok(()),
+            true => Err(CommandFailure::request("CANCELLED", declined)),
+        }
     }
 
     /// Writes text to stdout, ending with a line break.
@@ -153,40 +152,46 @@ impl Printer {
         self.write_stdout(&[bytes]);
     }
 
+    /// Writes text that others wrote. On a terminal it must not move the cursor.
+    pub(crate) fn foreign(&self, text: &str) {
+        if self.stdout_is_terminal { self.data(&lines(text)) } else { self.data(text) }
+    }
+
     /// Writes one JSON value to stdout, indented.
     pub(crate) fn json(&self, value: &impl Serialize) {
-        match serde_json::to_string_pretty(value) {
-            Ok(text) => self.data(&text),
-            Err(error) => self.note(&format!("the answer cannot be written as JSON: {error}")),
-        }
-    }
-
-    /// Ends a command that has one thing to say: as JSON, or as a note.
-    pub(crate) fn answer(&self, value: &impl Serialize, note: &str) -> ExitStatus {
-        if self.wants_json() {
-            self.json(value);
-        } else {
-            self.note(note);
-        }
-        ExitStatus::Done
-    }
-
-    /// Ends a command that shows one thing: as JSON, or as text on stdout.
-    pub(crate) fn show(&self, value: &impl Serialize, text: &str) -> ExitStatus {
-        if self.wants_json() {
-            self.json(value);
-        } else {
-            self.data(text);
-        }
-        ExitStatus::Done
+        self.json_text(serde_json::to_string_pretty(value));
     }
 
     /// Writes one JSON value to stdout on a line of its own, for readers that follow lines.
     pub(crate) fn json_line(&self, value: &impl Serialize) {
-        match serde_json::to_string(value) {
+        self.json_text(serde_json::to_string(value));
+    }
+
+    fn json_text(&self, text: serde_json::Result<String>) {
+        match text {
             Ok(text) => self.data(&text),
             Err(error) => self.note(&format!("the answer cannot be written as JSON: {error}")),
         }
+    }
+
+    /// Ends a command: with JSON, or with what `as_text` prints.
+    pub(crate) fn json_or(&self, value: &impl Serialize, as_text: impl FnOnce()) -> CommandResult {
+        if self.wants_json() {
+            self.json(value)
+        } else {
+            as_text()
+        }
+        Ok(ExitStatus::Done)
+    }
+
+    /// Ends a command that has one thing to say: as JSON, or as a note.
+    pub(crate) fn answer(&self, value: &impl Serialize, note: &str) -> CommandResult {
+        self.json_or(value, || self.note(note))
+    }
+
+    /// Ends a command that shows one thing: as JSON, or as text on stdout.
+    pub(crate) fn show(&self, value: &impl Serialize, text: &str) -> CommandResult {
+        self.json_or(value, || self.data(text))
     }
 
     /// Says something to the person, unless they asked for quiet.
@@ -230,11 +235,7 @@ impl Printer {
 
     /// A spinner with a text, shown only on a terminal.
     pub(crate) fn progress(&self, text: &str) -> ProgressSpinner {
-        if self.stderr_is_terminal && !self.quiet {
-            ProgressSpinner::shown(text)
-        } else {
-            ProgressSpinner::hidden()
-        }
+        ProgressSpinner((self.stderr_is_terminal && !self.quiet).then(|| spinner(text)))
     }
 
     /// Whether everything written to stdout arrived; a reader that left early is no failure.
@@ -325,27 +326,37 @@ impl ColorPalette {
         };
         format!("\x1b[{code}m{text}\x1b[0m")
     }
+
+    /// A diff in colours, each for lines that begin with a letter.
+    pub(crate) fn paint_diff(self, diff: &str, styles: &[(char, TextStyle)]) -> String {
+        let paint = |line: &str| {
+            let known = styles.iter().find(|(first, _)| line.starts_with(*first));
+            known.map_or_else(|| line.to_owned(), |(_, style)| self.paint(*style, line))
+        };
+        diff.lines().map(|line| paint(line) + "\n").collect()
+    }
+}
+
+/// Whether an answer agrees. Everything but yes is no.
+pub(crate) fn is_yes(answer: &str) -> bool {
+    matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
 /// A spinner that vanishes when dropped.
 #[derive(Debug)]
 pub(crate) struct ProgressSpinner(Option<ProgressBar>);
 
+fn spinner(text: &str) -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
+        bar.set_style(style);
+    }
+    bar.set_message(text.to_owned());
+    bar.enable_steady_tick(Duration::from_millis(100));
+    bar
+}
+
 impl ProgressSpinner {
-    pub(crate) fn hidden() -> Self {
-        Self(None)
-    }
-
-    pub(crate) fn shown(text: &str) -> Self {
-        let bar = ProgressBar::new_spinner();
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
-            bar.set_style(style);
-        }
-        bar.set_message(text.to_owned());
-        bar.enable_steady_tick(Duration::from_millis(100));
-        Self(Some(bar))
-    }
-
     /// Says what goes on now.
     pub(crate) fn say(&self, text: &str) {
         if let Some(bar) = &self.0 {

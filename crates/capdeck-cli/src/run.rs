@@ -11,41 +11,37 @@ use clap::{Parser as _, error::ErrorKind as ClapKind};
 use tracing_subscriber::EnvFilter;
 
 use crate::{
-    args::CommandLineArgs,
+    args::{CommandLineArgs, GlobalArgs},
     completion,
     context::CommandContext,
     env_vars::EnvVars,
     errors::{CommandFailure, CommandResult, ExitStatus},
-    printer::{ColorChoice, ColorPalette, OutputFormat, Printer, PrinterSettings},
+    printer::{ColorChoice, ColorPalette, Printer},
 };
 
 /// Parses the words, runs the command and tells how it went.
 pub(crate) fn run(words: Vec<OsString>, env: EnvVars) -> ExitStatus {
     let plain = env.no_color || env.dumb_terminal;
     if let Some(shell) = &env.complete {
-        let printer = Printer::new(PrinterSettings {
-            format: OutputFormat::Text,
-            quiet: false,
-            color: ColorChoice::Never,
-            plain,
-        });
+        let global = GlobalArgs { color: ColorChoice::Never, ..GlobalArgs::default() };
+        let printer = Printer::new(&global, plain);
         return print_outcome(&printer, completion::answer(shell, words, &env, &printer));
     }
     let args = match CommandLineArgs::try_parse_from(&words) {
         Ok(args) => args,
         Err(error) => return print_parse_error(&error, &words, plain),
     };
-    let printer = Printer::new(PrinterSettings {
-        format: if args.global.json { OutputFormat::Json } else { OutputFormat::Text },
-        quiet: args.global.quiet,
-        color: args.global.color,
-        plain,
-    });
+    let printer = Printer::new(&args.global, plain);
     let outcome = catch_panics(|| {
-        let global = &args.global;
-        let colored = printer.note_palette() == ColorPalette::Colored;
-        let default = args.command.default_log();
-        start_log(env.log.as_deref(), global.verbose, global.quiet, default, colored)?;
+        let default = args.command.default_log().filter(|_| !args.global.quiet);
+        let directives = match args.global.verbose {
+            0 => default,
+            1 => Some("info"),
+            _ => Some("debug"),
+        };
+        if let Some(directives) = env.log.as_deref().or(directives) {
+            start_log(directives, printer.note_palette() == ColorPalette::Colored)?;
+        }
         let context = CommandContext { global: args.global, env, printer: &printer };
         args.command.run(&context)
     });
@@ -65,12 +61,7 @@ fn print_outcome(printer: &Printer, outcome: CommandResult) -> ExitStatus {
 /// Help and version go to stdout; a mistake goes to stderr, or to stdout as JSON when the line asks for it.
 fn print_parse_error(error: &clap::Error, words: &[OsString], plain: bool) -> ExitStatus {
     let wants_json = words.iter().any(|word| word == "--json");
-    let printer = Printer::new(PrinterSettings {
-        format: if wants_json { OutputFormat::Json } else { OutputFormat::Text },
-        quiet: false,
-        color: ColorChoice::Auto,
-        plain,
-    });
+    let printer = Printer::new(&GlobalArgs { json: wants_json, ..GlobalArgs::default() }, plain);
     let text = |palette: ColorPalette| match palette {
         ColorPalette::Colored => error.render().ansi().to_string(),
         ColorPalette::Plain => error.render().to_string(),
@@ -136,28 +127,7 @@ fn remember(info: &PanicHookInfo<'_>) {
     LAST_PANIC.set(Some(said));
 }
 
-/// How much is logged by default.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DefaultLog {
-    Nothing,
-    Warnings,
-}
-
-/// Starts the log. Does nothing at all when there is nothing to log.
-pub(crate) fn start_log(
-    variable: Option<&str>,
-    verbosity: u8,
-    quiet: bool,
-    default: DefaultLog,
-    color: bool,
-) -> Result<(), CommandFailure> {
-    let directives = match (variable, verbosity, default) {
-        (Some(directives), _, _) => directives,
-        (None, 1, _) => "info",
-        (None, 2.., _) => "debug",
-        (None, 0, DefaultLog::Warnings) if !quiet => "warn",
-        (None, 0, _) => return Ok(()),
-    };
+fn start_log(directives: &str, color: bool) -> Result<(), CommandFailure> {
     let filter = EnvFilter::builder().parse(directives).map_err(|error| {
         CommandFailure::setup("BAD_LOG_FILTER", format!("CAPDECK_LOG is not a log filter: {error}"))
             .hint("use a level such as `info`, or `capdeck_host=debug`")

@@ -19,6 +19,7 @@ use crate::{
     args::GlobalArgs,
     env_vars::{BaseFolders, EnvVars},
     errors::CommandFailure,
+    new_file::FileAccess,
 };
 
 /// The hidden subcommand that ends orphaned children.
@@ -202,10 +203,17 @@ impl CommandSettings {
         program.map(|program| WorkerCommand { program, args: vec![SANDBOX_WORKER.into()] })
     }
 
-    /// The folder that `--project-deck` means.
-    pub(crate) fn project_deck_dir(&self) -> PathBuf {
-        let dir = self.project.as_ref().map_or(&self.start_dir, |project| &project.dir);
-        dir.join(".capdeck")
+    /// The project's folder; without a project the one it was looked for from.
+    pub(crate) fn project_dir(&self) -> &Path {
+        self.project.as_ref().map_or(&self.start_dir, |project| &project.dir)
+    }
+
+    /// The deck that new files go to, and who may read them there: the project's, or the person's own.
+    pub(crate) fn target_deck(&self, is_project: bool) -> (PathBuf, FileAccess) {
+        match is_project {
+            true => (self.project_dir().join(".capdeck"), FileAccess::Everyone),
+            false => (self.config_dir.clone(), FileAccess::Owner),
+        }
     }
 
     fn host_settings(&self, standing: ProcessLifetime) -> HostSettings {

@@ -1,5 +1,7 @@
 //! Aligned columns, cut to the terminal's width when there is one.
 
+use std::fmt::Display;
+
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::{
@@ -25,17 +27,24 @@ pub(crate) struct TableCell {
 }
 
 impl TextTable {
-    pub(crate) fn new<const COLUMNS: usize>(heading: [&'static str; COLUMNS]) -> Self {
-        Self { heading: heading.to_vec(), rows: Vec::new() }
-    }
-
-    pub(crate) fn row<const COLUMNS: usize>(&mut self, cells: [TableCell; COLUMNS]) {
-        self.rows.push(cells.to_vec());
+    /// One row for each item.
+    pub(crate) fn new<T, const COLUMNS: usize>(
+        heading: [&'static str; COLUMNS],
+        items: impl IntoIterator<Item = T>,
+        row: impl Fn(T) -> [TableCell; COLUMNS],
+    ) -> Self {
+        let rows = items.into_iter().map(|item| row(item).to_vec()).collect();
+        Self { heading: heading.to_vec(), rows }
     }
 
     /// Prints the table to stdout.
     pub(crate) fn print(&self, printer: &Printer) {
         printer.data(&self.render(printer.palette(), printer.width()));
+    }
+
+    /// The same; a table without rows is a note that says so.
+    pub(crate) fn print_or(&self, nothing: &str, printer: &Printer) {
+        if self.rows.is_empty() { printer.note(nothing) } else { self.print(printer) }
     }
 
     /// The table as text. Only the last column is cut, and only when a width is given.
@@ -45,7 +54,7 @@ impl TextTable {
         let before: usize = widths.iter().take(last).map(|width| width + 2).sum();
         let room = width.map(|width| width.saturating_sub(before).max(MIN_LAST_COLUMN));
         let mut text = String::new();
-        let heading = self.heading.iter().map(|title| TableCell::dim(*title)).collect();
+        let heading = self.heading.iter().map(|title| styled(TextStyle::Dim, title)).collect();
         for cells in std::iter::once(&heading).chain(&self.rows) {
             let mut line = String::new();
             for (column, cell) in cells.iter().enumerate() {
@@ -76,18 +85,19 @@ impl TextTable {
     }
 }
 
-impl TableCell {
-    pub(crate) fn plain(text: impl AsRef<str>) -> Self {
-        Self { text: one_line(text.as_ref()), style: None }
-    }
+/// A field in the usual colour.
+pub(crate) fn cell(value: impl Display) -> TableCell {
+    TableCell { text: one_line(&value.to_string()), style: None }
+}
 
-    pub(crate) fn styled(style: TextStyle, text: impl AsRef<str>) -> Self {
-        Self { text: one_line(text.as_ref()), style: Some(style) }
-    }
+/// A field in the colour of its meaning.
+pub(crate) fn styled(style: TextStyle, value: impl Display) -> TableCell {
+    TableCell { style: Some(style), ..cell(value) }
+}
 
-    pub(crate) fn dim(text: impl AsRef<str>) -> Self {
-        Self::styled(TextStyle::Dim, text)
-    }
+/// A field that may be missing.
+pub(crate) fn cell_or(missing: &str, value: Option<impl Display>) -> TableCell {
+    value.map_or_else(|| cell(missing), cell)
 }
 
 /// The text in at most `room` columns.
@@ -112,13 +122,8 @@ mod tests {
     use super::*;
 
     fn table() -> TextTable {
-        let mut table = TextTable::new(["ID", "WHAT"]);
-        table.row([
-            TableCell::plain("machine"),
-            TableCell::plain("Facts about this machine, read only"),
-        ]);
-        table.row([TableCell::plain("日本"), TableCell::plain("x")]);
-        table
+        let rows = [("machine", "Facts about this machine, read only"), ("日本", "x")];
+        TextTable::new(["ID", "WHAT"], rows, |(id, what)| [cell(id), cell(what)])
     }
 
     #[test]

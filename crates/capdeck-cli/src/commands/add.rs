@@ -9,14 +9,13 @@ use std::path::{Path, PathBuf};
 use capdeck_definition::{
     CapabilityId, Deck, Diagnostic, DiagnosticSeverity, SourceFile, SourceFormat, SourceLayer,
 };
-use clap::Subcommand;
 use serde_json::{Value, json};
 
 use crate::{
     context::CommandContext,
-    errors::{CommandFailure, CommandResult, ExitStatus},
+    errors::{CommandFailure, CommandResult, TRUST_NEXT},
     new_file::{
-        CapletDocument, CapletWords, ExistingFilePolicy, FileAccess, already_there, write_new,
+        BackendBlock, ExistingFilePolicy, FileAccess, already_there, caplet_text, write_new,
     },
     plain_text::{command_line, one_line},
     source_frames::SourceFrames,
@@ -32,7 +31,7 @@ pub(crate) struct AddArgs {
 }
 
 /// The backend of the new capability.
-#[derive(Debug, Subcommand)]
+#[derive(Debug, clap::Subcommand)]
 enum AddKind {
     /// An MCP server, started by a command or reached at a URL.
     Mcp(mcp::AddMcpArgs),
@@ -78,55 +77,39 @@ struct AddCommonArgs {
 }
 
 pub(crate) fn run(args: &AddArgs, context: &CommandContext<'_>) -> CommandResult {
-    let common = args.kind.common();
+    match &args.kind {
+        AddKind::Mcp(args) => add(&args.common, |target| args.block(target), context),
+        AddKind::Openapi(args) => add(&args.common, |target| args.block(target), context),
+        AddKind::Graphql(args) => add(&args.common, |target| args.block(target), context),
+        AddKind::GoogleDiscovery(args) => add(&args.common, |target| args.block(target), context),
+        AddKind::Http(args) => add(&args.common, |_| args.block(), context),
+        AddKind::Cli(args) => add(&args.common, |target| args.block(target), context),
+    }
+}
+
+fn add(
+    common: &AddCommonArgs,
+    block: impl FnOnce(&NewFileTarget) -> Result<BackendBlock, CommandFailure>,
+    context: &CommandContext<'_>,
+) -> CommandResult {
     let target = NewFileTarget::resolve(common, context)?;
-    let block = match &args.kind {
-        AddKind::Mcp(args) => args.block(&target.here)?,
-        AddKind::Openapi(args) => args.block(&target.here, &target.folder)?,
-        AddKind::Graphql(args) => args.block(&target.here, &target.folder)?,
-        AddKind::GoogleDiscovery(args) => args.block(&target.here, &target.folder)?,
-        AddKind::Http(args) => args.block()?,
-        AddKind::Cli(args) => args.block(&target.here)?,
-    };
-    let text = CapletDocument::new(&common.words(), block).render()?;
-    let warnings = check(&text, &common.id, &target.path, context)?;
+    let (id, name, description) = (&common.id, common.name.as_deref(), &common.description);
+    let block = block(&target)?;
+    let text = caplet_text(id.as_str(), name, description.as_deref(), &common.tags, block)?;
+    let warnings = check(&text, id, &target.path, context)?;
     let printer = context.printer;
     if common.print {
-        if printer.wants_json() {
-            printer.json(&json!({ "id": common.id, "text": text, "warnings": warnings }));
-        } else {
-            printer.data(&text);
-        }
-        return Ok(ExitStatus::Done);
+        return printer.show(&json!({ "id": id, "text": text, "warnings": warnings }), &text);
     }
     target.write(&text, common.force)?;
     target.note_other_id(common, context);
-    if printer.wants_json() {
-        printer.json(&json!({ "id": common.id, "path": target.path, "warnings": warnings }));
-        return Ok(ExitStatus::Done);
-    }
-    printer.note(&format!("wrote {}", target.path.display()));
-    let next = if target.needs_trust {
-        format!(
-            "review the project's files and allow them to act with: capdeck trust\nthen test it: capdeck check {}",
-            common.id
-        )
-    } else {
-        format!("Test it: capdeck check {}", common.id)
-    };
-    printer.note(&next);
-    Ok(ExitStatus::Done)
-}
-
-impl AddCommonArgs {
-    fn words(&self) -> CapletWords<'_> {
-        CapletWords {
-            id: self.id.as_str(),
-            name: self.name.as_deref(),
-            description: self.description.as_deref(),
-            tags: &self.tags,
-        }
-    }
+    printer.json_or(&json!({ "id": id, "path": target.path, "warnings": warnings }), || {
+        printer.note(&format!("wrote {}", target.path.display()));
+        printer.note(&match target.needs_trust {
+            true => format!("{TRUST_NEXT}\nthen test it: capdeck check {id}"),
+            false => format!("Test it: capdeck check {id}"),
+        });
+    })
 }
 
 /// Where the new file goes.
@@ -146,13 +129,12 @@ impl NewFileTarget {
         context: &CommandContext<'_>,
     ) -> Result<Self, CommandFailure> {
         let here = context.env.current_dir.clone().unwrap_or_default();
-        let file = format!("{}.md", common.id);
-        let (path, readers) = match (&common.output, common.project_deck) {
-            (Some(output), _) => (here.join(output), FileAccess::Everyone),
-            (None, true) => {
-                (context.settings()?.project_deck_dir().join(file), FileAccess::Everyone)
+        let (path, readers) = match &common.output {
+            Some(output) => (here.join(output), FileAccess::Everyone),
+            None => {
+                let (deck, readers) = context.settings()?.target_deck(common.project_deck);
+                (deck.join(format!("{}.md", common.id)), readers)
             }
-            (None, false) => (context.settings()?.config_dir.join(file), FileAccess::Owner),
         };
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
         Ok(Self { path, folder, here, readers, needs_trust: common.project_deck })
@@ -181,21 +163,25 @@ impl NewFileTarget {
             return Err(already_there(&twin)
                 .hint("edit that file, or delete it first; a folder wins over a file"));
         }
-        let existing = if force { ExistingFilePolicy::Replace } else { ExistingFilePolicy::Keep };
-        write_new(&self.path, text, existing, self.readers)
+        write_new(&self.path, text, ExistingFilePolicy::of(force), self.readers)
     }
-}
 
-impl AddKind {
-    fn common(&self) -> &AddCommonArgs {
-        match self {
-            Self::Mcp(args) => &args.common,
-            Self::Openapi(args) => &args.common,
-            Self::Graphql(args) => &args.common,
-            Self::GoogleDiscovery(args) => &args.common,
-            Self::Http(args) => &args.common,
-            Self::Cli(args) => &args.common,
+    /// The key and the value that name a document of this kind: a URL as it is, or a path from `here`, relative to the
+    /// new file where it is near.
+    fn document(&self, kind: &str, text: &str) -> Result<(String, String), CommandFailure> {
+        if text.contains("://") {
+            return Ok((format!("{kind}Url"), text.to_owned()));
         }
+        let real = self.here.join(text).canonicalize().map_err(|error| {
+            CommandFailure::usage(format!("cannot read `{text}`: {error}"))
+                .hint("name a file that is there, or a URL")
+        })?;
+        let base = self.folder.canonicalize().unwrap_or_else(|_| self.folder.clone());
+        let named = match real.strip_prefix(&base) {
+            Ok(below) => format!("./{}", below.display()),
+            Err(_) => real.display().to_string(),
+        };
+        Ok((format!("{kind}Path"), named))
     }
 }
 
@@ -206,21 +192,14 @@ fn check(
     path: &Path,
     context: &CommandContext<'_>,
 ) -> Result<Vec<Diagnostic>, CommandFailure> {
-    let source = SourceFile {
-        path: path.to_owned(),
-        layer: SourceLayer::UserFile,
-        format: SourceFormat::Caplet { id: id.to_string() },
-        text: Ok(text.to_owned()),
-    };
-    let found = Deck::from_sources(vec![source]).diagnostics;
+    let found = read_caplet(text, id.as_str(), path, SourceLayer::UserFile).diagnostics;
     let errors: Vec<&Diagnostic> =
         found.iter().filter(|one| one.severity == DiagnosticSeverity::Error).collect();
     if let Some(first) = errors.first() {
-        let all: Vec<String> = errors.iter().map(|error| error.message.clone()).collect();
-        let mut failure = CommandFailure::usage(all.join("; "));
-        failure.hint = first.fix.clone();
-        failure.details = Some(json!({ "problems": errors }));
-        return Err(failure);
+        let all: Vec<&str> = errors.iter().map(|error| error.message.as_str()).collect();
+        let failure = CommandFailure::usage(all.join("; "));
+        let data = json!({ "problems": errors });
+        return Err(CommandFailure { hint: first.fix.clone(), ..failure.with_data(data) });
     }
     if !context.printer.wants_json() {
         let mut frames = SourceFrames::default();
@@ -236,30 +215,11 @@ fn parse_id(text: &str) -> Result<CapabilityId, String> {
     CapabilityId::new(text).map_err(|error| error.to_string())
 }
 
-/// A URL as it is, or a file as the new capability file will find it.
-enum DocumentPlace {
-    Url(String),
-    File(String),
-}
-
-impl DocumentPlace {
-    /// Reads `text` as a URL or as a path from `here`; a file near the new one is named relative to it.
-    fn parse(text: &str, here: &Path, folder: &Path) -> Result<Self, CommandFailure> {
-        if text.contains("://") {
-            return Ok(Self::Url(text.to_owned()));
-        }
-        let path = here.join(text);
-        let real = path.canonicalize().map_err(|error| {
-            CommandFailure::usage(format!("cannot read `{text}`: {error}"))
-                .hint("name a file that is there, or a URL")
-        })?;
-        let base = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        let named = match real.strip_prefix(&base) {
-            Ok(below) => format!("./{}", below.display()),
-            Err(_) => real.display().to_string(),
-        };
-        Ok(Self::File(named))
-    }
+/// Reads a new capability file as the host would.
+pub(super) fn read_caplet(text: &str, id: &str, path: &Path, layer: SourceLayer) -> Deck {
+    let format = SourceFormat::Caplet { id: id.to_owned() };
+    let (path, text) = (path.to_owned(), Ok(text.to_owned()));
+    Deck::from_sources(vec![SourceFile { path, layer, format, text }])
 }
 
 /// The `auth` block of an API: a token from the environment, or none.

@@ -6,10 +6,10 @@ use serde_json::json;
 
 use crate::{
     context::CommandContext,
-    errors::{CommandResult, ExitStatus},
-    plain_text::one_line,
+    errors::CommandResult,
+    plain_text::{one_line, time},
     printer::TextStyle,
-    table::{TableCell, TextTable},
+    table::{TextTable, cell, cell_or, styled},
 };
 
 /// List calls that wait for your approval, and what you approved
@@ -19,38 +19,30 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct ApprovalsArgs {}
 
-pub(crate) fn list(args: &ApprovalsArgs, context: &CommandContext<'_>) -> CommandResult {
-    let ApprovalsArgs {} = args;
+pub(crate) fn list(_: &ApprovalsArgs, context: &CommandContext<'_>) -> CommandResult {
     let printer = context.printer;
     let items = context.settings()?.approvals().list(Timestamp::now())?;
-    if printer.wants_json() {
-        printer.json(&json!({ "items": items }));
-        return Ok(ExitStatus::Done);
-    }
-    if items.is_empty() {
-        printer.note("No pending or standing approvals");
-        return Ok(ExitStatus::Done);
-    }
-    let mut table = TextTable::new(["ID", "STATE", "CALL", "ASKED BY", "UNTIL", "ARGUMENTS"]);
-    for item in &items {
-        table.row([
-            TableCell::styled(TextStyle::Strong, &item.id),
-            TableCell::styled(style(item.state), item.state.as_str()),
-            TableCell::plain(target(item)),
-            TableCell::plain(asked_by(item)),
-            TableCell::plain(until(item)),
-            TableCell::plain(&item.arguments),
-        ]);
-    }
-    table.print(printer);
-    if items.iter().any(|item| item.state == ApprovalState::Waiting) {
-        printer.note("approve one with: capdeck approve ID");
-    }
-    Ok(ExitStatus::Done)
+    printer.json_or(&json!({ "items": items }), || {
+        let heading = ["ID", "STATE", "CALL", "ASKED BY", "UNTIL", "ARGUMENTS"];
+        let table = TextTable::new(heading, &items, |item| {
+            [
+                styled(TextStyle::Strong, &item.id),
+                styled(style(item.state), item.state.as_str()),
+                cell(target(item)),
+                cell(asked_by(item)),
+                cell_or("its definition changes", item.expires_at.map(time)),
+                cell(&item.arguments),
+            ]
+        });
+        table.print_or("No pending or standing approvals", printer);
+        if items.iter().any(|item| item.state == ApprovalState::Waiting) {
+            printer.note("approve one with: capdeck approve ID");
+        }
+    })
 }
 
 /// The tool an approval is about.
-pub(crate) fn target(approval: &Approval) -> String {
+fn target(approval: &Approval) -> String {
     format!("{}.{}", approval.capability, approval.tool)
 }
 
@@ -59,13 +51,6 @@ fn asked_by(approval: &Approval) -> String {
     match approval.principal.as_str() {
         "local" => approval.client.clone(),
         principal => format!("{} ({principal})", approval.client),
-    }
-}
-
-fn until(approval: &Approval) -> String {
-    match approval.expires_at {
-        Some(end) => end.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
-        None => "its definition changes".to_owned(),
     }
 }
 
@@ -103,16 +88,13 @@ pub(crate) fn approve(args: &ApproveArgs, context: &CommandContext<'_>) -> Comma
         (false, true) => (store.approve(id, ApprovalDuration::Always, now)?, "approved for good"),
         (false, false) => (store.approve(id, ApprovalDuration::Once, now)?, "approved once"),
     };
-    if printer.wants_json() {
-        printer.json(&json!({ "done": done, "approval": approval }));
-        return Ok(ExitStatus::Done);
-    }
-    printer.note(&format!("{done}: {}", one_line(&target(&approval))));
-    if !approval.arguments.is_empty() {
-        printer.note(&format!("arguments: {}", one_line(&approval.arguments)));
-    }
-    if !revoke && !always {
-        printer.note("the same call can now be repeated, once within ten minutes");
-    }
-    Ok(ExitStatus::Done)
+    printer.json_or(&json!({ "done": done, "approval": approval }), || {
+        printer.note(&format!("{done}: {}", one_line(&target(&approval))));
+        if !approval.arguments.is_empty() {
+            printer.note(&format!("arguments: {}", one_line(&approval.arguments)));
+        }
+        if !revoke && !always {
+            printer.note("the same call can now be repeated, once within ten minutes");
+        }
+    })
 }

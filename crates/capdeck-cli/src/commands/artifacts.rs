@@ -17,30 +17,20 @@ use crate::{
     errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::counted,
     runtime::with_operator,
-    table::{TableCell, TextTable},
+    table::{TextTable, cell, cell_or},
 };
 
-/// Large results: list, read and remove them
-///
-/// A result too large or too binary to send inline is stored as a file and named by a URI. Old ones are removed by
-/// age and by total size.
-#[derive(Debug, clap::Args)]
-pub(crate) struct ArtifactsArgs {
-    #[command(subcommand)]
-    command: ArtifactsCommand,
-}
-
 command_table! {
-    enum ArtifactsCommand {
+    /// Large results: list, read and remove them
+    ///
+    /// A result too large or too binary to send inline is stored as a file and named by a URI. Old ones are removed by
+    /// age and by total size.
+    pub(crate) enum ArtifactsCommand {
         List(ArtifactListArgs) => list,
         Read(ArtifactReadArgs) => read,
         Delete(ArtifactDeleteArgs) => delete,
         Prune(ArtifactPruneArgs) => prune,
     }
-}
-
-pub(crate) fn run(args: &ArtifactsArgs, context: &CommandContext<'_>) -> CommandResult {
-    args.command.run(context)
 }
 
 /// `1.2 MiB`.
@@ -63,7 +53,7 @@ fn size(bytes: u64) -> String {
 
 /// Show stored large results, the newest first
 #[derive(Debug, clap::Args)]
-struct ArtifactListArgs {
+pub(crate) struct ArtifactListArgs {
     /// Only those of this capability.
     #[arg(value_name = "ID", add = ids())]
     id: Option<String>,
@@ -76,24 +66,19 @@ fn list(args: &ArtifactListArgs, context: &CommandContext<'_>) -> CommandResult 
     let found: Vec<StoredArtifact> =
         artifacts::list(&session.snapshot()).into_iter().filter(wanted).collect();
     let printer = context.printer;
-    if printer.wants_json() {
-        let items: Vec<Value> = found.iter().map(artifact_item).collect();
-        printer.json(&json!({ "items": items }));
-    } else if found.is_empty() {
-        printer.note("no stored large results");
-    } else {
-        let mut table = TextTable::new(["CREATED", "SIZE", "URI", "TYPE"]);
-        for one in &found {
-            table.row([
-                TableCell::plain(artifact_created(one)),
-                TableCell::plain(size(one.artifact.byte_length)),
-                TableCell::plain(&one.artifact.uri),
-                TableCell::plain(one.artifact.mime_type.as_deref().unwrap_or("-")),
-            ]);
-        }
-        table.print(printer);
-    }
-    Ok(ExitStatus::Done)
+    let items: Vec<Value> = found.iter().map(artifact_item).collect();
+    printer.json_or(&json!({ "items": items }), || {
+        let table = TextTable::new(["CREATED", "SIZE", "URI", "TYPE"], &found, |one| {
+            let artifact = &one.artifact;
+            [
+                cell(artifact_created(one)),
+                cell(size(artifact.byte_length)),
+                cell(&artifact.uri),
+                cell_or("-", artifact.mime_type.as_ref()),
+            ]
+        });
+        table.print_or("no stored large results", printer);
+    })
 }
 
 /// How much is in memory at once.
@@ -108,7 +93,7 @@ const CHUNK_BYTES: u64 = 1 << 20;
 #[command(after_help = "Examples:
   capdeck artifacts read capdeck://artifacts/reports/0190b5/all.csv -o all.csv
   capdeck artifacts read capdeck://artifacts/reports/0190b5/all.csv --offset 1048576 --length 4096")]
-struct ArtifactReadArgs {
+pub(crate) struct ArtifactReadArgs {
     /// The URI that the result named.
     #[arg(value_name = "URI")]
     uri: String,
@@ -140,28 +125,23 @@ fn read(args: &ArtifactReadArgs, context: &CommandContext<'_>) -> CommandResult 
             "a place in a document goes to stdout; leave out --output",
         ));
     }
+    let printer = context.printer;
     let length = part_length(&uri);
     with_operator(context, async |session, _| match output {
         Some(file) => to_file(session, &uri, length, file, context).await,
-        None if context.printer.wants_json() => {
-            let read = artifacts::read(&session.snapshot(), &uri).await?;
-            let read: Value = serde_json::from_str(read.get()).unwrap_or_default();
-            context.printer.json(&read["contents"][0]);
-            Ok(())
-        }
-        None if names_place(&uri) => {
+        None if printer.wants_json() || names_place(&uri) => {
             let read = artifacts::read(&session.snapshot(), &uri).await?;
             let read: Value = serde_json::from_str(read.get()).unwrap_or_default();
             let content = &read["contents"][0];
-            context.printer.data(content["text"].as_str().unwrap_or_default());
-            if let Some(next) = content["_meta"]["capdeck/artifact"]["next"].as_str() {
-                context.printer.note(&format!("there is more: {next}"));
-            }
-            Ok(())
+            printer.json_or(content, || {
+                printer.data(content["text"].as_str().unwrap_or_default());
+                if let Some(next) = content["_meta"]["capdeck/artifact"]["next"].as_str() {
+                    printer.note(&format!("there is more: {next}"));
+                }
+            })
         }
         None => to_stdout(session, &uri, length, context).await,
-    })?;
-    Ok(ExitStatus::Done)
+    })
 }
 
 /// True for a URI that names items or characters rather than bytes.
@@ -184,7 +164,7 @@ async fn to_stdout(
     uri: &str,
     length: u64,
     context: &CommandContext<'_>,
-) -> Result<(), CommandFailure> {
+) -> CommandResult {
     let mut reader = artifacts::open(&session.snapshot(), uri).await?;
     let printer = context.printer;
     let mut chunks = ChunkReader { reader: &mut reader, left: length };
@@ -197,7 +177,7 @@ async fn to_stdout(
         is_first = false;
         printer.bytes(&chunk);
     }
-    Ok(())
+    Ok(ExitStatus::Done)
 }
 
 async fn to_file(
@@ -206,7 +186,7 @@ async fn to_file(
     length: u64,
     path: &Path,
     context: &CommandContext<'_>,
-) -> Result<(), CommandFailure> {
+) -> CommandResult {
     let mut reader = artifacts::open(&session.snapshot(), uri).await?;
     let facts = reader.artifact().clone();
     let failed = |error: std::io::Error| CommandFailure::file("write", path, &error);
@@ -223,16 +203,11 @@ async fn to_file(
     }
     file.as_file().sync_all().map_err(failed)?;
     file.persist(path).map_err(|error| failed(error.error))?;
-    let printer = context.printer;
-    if printer.wants_json() {
-        let mut answer = json!(facts);
-        answer["file"] = json!(path);
-        answer["writtenBytes"] = json!(written);
-        printer.json(&answer);
-    } else {
-        printer.note(&format!("{written} bytes written to {}", path.display()));
-    }
-    Ok(())
+    let mut answer = json!(facts);
+    answer["file"] = json!(path);
+    answer["writtenBytes"] = json!(written);
+    let note = format!("{written} bytes written to {}", path.display());
+    context.printer.answer(&answer, &note)
 }
 
 struct ChunkReader<'a> {
@@ -253,7 +228,7 @@ impl ChunkReader<'_> {
 
 /// Remove large results by name
 #[derive(Debug, clap::Args)]
-struct ArtifactDeleteArgs {
+pub(crate) struct ArtifactDeleteArgs {
     /// The URIs; see: capdeck artifacts list
     #[arg(value_name = "URI", required = true)]
     uris: Vec<String>,
@@ -264,11 +239,8 @@ fn delete(args: &ArtifactDeleteArgs, context: &CommandContext<'_>) -> CommandRes
     for uri in &args.uris {
         artifacts::delete(&session.snapshot(), uri)?;
     }
-    let printer = context.printer;
-    Ok(printer.answer(
-        &json!({ "deleted": args.uris }),
-        &format!("{} removed", counted(args.uris.len(), "artifact", "artifacts")),
-    ))
+    let note = format!("{} removed", counted(args.uris.len(), "artifact", "artifacts"));
+    context.printer.answer(&json!({ "deleted": args.uris }), &note)
 }
 
 /// Remove large results that are too old or over the size limit
@@ -276,7 +248,7 @@ fn delete(args: &ArtifactDeleteArgs, context: &CommandContext<'_>) -> CommandRes
 /// This happens by itself at each start and every hour. The limits are `artifacts` in your config: `maxAgeDays` (7) and
 /// `maxMegabytes` (1024). What was made in the last ten minutes and what is being written or read stays.
 #[derive(Debug, clap::Args)]
-struct ArtifactPruneArgs {
+pub(crate) struct ArtifactPruneArgs {
     /// Remove everything that is not being written or read.
     #[arg(long)]
     all: bool,
@@ -284,8 +256,7 @@ struct ArtifactPruneArgs {
 
 fn prune(args: &ArtifactPruneArgs, context: &CommandContext<'_>) -> CommandResult {
     let swept = context.open_host()?.prune_artifacts(args.all);
-    let printer = context.printer;
-    Ok(printer.answer(
+    context.printer.answer(
         &json!({
             "removed": swept.removed,
             "removedBytes": swept.removed_bytes,
@@ -299,7 +270,7 @@ fn prune(args: &ArtifactPruneArgs, context: &CommandContext<'_>) -> CommandResul
             swept.kept,
             size(swept.kept_bytes),
         ),
-    ))
+    )
 }
 
 #[cfg(test)]

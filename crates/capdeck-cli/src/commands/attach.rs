@@ -12,13 +12,13 @@ use capdeck_host::{
 };
 use serde_json::json;
 
-use super::serve::{ExposureMode, serve_on_stdio};
+use super::serve::{exposures, serve_on_stdio};
 use crate::{
     commands::list::style,
     context::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus},
     runtime::single_thread,
-    table::{TableCell, TextTable},
+    table::{TextTable, cell, styled},
 };
 
 /// Serve a running host's deck together with the local one, as an MCP server on stdio
@@ -41,8 +41,8 @@ pub(crate) struct AttachArgs {
     #[arg(long, value_name = "ID", conflicts_with_all = ["exposure", "dry_run"])]
     only: Option<String>,
     /// Offer every capability this way, whatever its file says.
-    #[arg(long, value_enum, value_name = "MODE")]
-    exposure: Option<ExposureMode>,
+    #[arg(long, value_name = "MODE", value_parser = exposures())]
+    exposure: Option<Exposure>,
     /// Show what would be offered, from where, and end.
     #[arg(long)]
     dry_run: bool,
@@ -54,10 +54,7 @@ pub(crate) fn run(args: &AttachArgs, context: &CommandContext<'_>) -> CommandRes
         Some(id) => SessionScope::Transparent(
             CapabilityId::new(id).map_err(|error| CommandFailure::usage(error.to_string()))?,
         ),
-        None => SessionScope::Deck(ViewPolicy {
-            exposure: exposure.map(Exposure::from),
-            ..ViewPolicy::default()
-        }),
+        None => SessionScope::Deck(ViewPolicy::offering(*exposure)),
     };
     let (host, attachment) = open(url, key_file.as_deref(), context)?;
     if *dry_run {
@@ -65,23 +62,24 @@ pub(crate) fn run(args: &AttachArgs, context: &CommandContext<'_>) -> CommandRes
             host.attach(attachment).await?;
             let items = list_items(&host, &host.catalog());
             host.close().await;
-            if context.printer.wants_json() {
-                context.printer.json(&json!({ "items": items }));
-                return Ok(ExitStatus::Done);
-            }
-            let mut table = TextTable::new(["CAPABILITY", "FROM", "HIDES", "STATUS"]);
-            for item in &items {
-                let hidden: Vec<String> =
-                    item.shadows.iter().map(|source| source.path.display().to_string()).collect();
-                table.row([
-                    TableCell::plain(&item.id),
-                    TableCell::plain(item.source.path.display().to_string()),
-                    TableCell::plain(hidden.join(", ")),
-                    TableCell::styled(style(item), item.word()),
-                ]);
-            }
-            table.print(context.printer);
-            Ok(ExitStatus::Done)
+            let printer = context.printer;
+            printer.json_or(&json!({ "items": items }), || {
+                let heading = ["CAPABILITY", "FROM", "HIDES", "STATUS"];
+                let table = TextTable::new(heading, &items, |item| {
+                    let hidden: Vec<String> = item
+                        .shadows
+                        .iter()
+                        .map(|source| source.path.display().to_string())
+                        .collect();
+                    [
+                        cell(&item.id),
+                        cell(item.source.path.display()),
+                        cell(hidden.join(", ")),
+                        styled(style(item), item.word()),
+                    ]
+                });
+                table.print(printer);
+            })
         });
     }
     serve_on_stdio(&host, scope.clone(), async || {
@@ -105,9 +103,7 @@ pub(super) fn open(
         None => context.env.attach_key.clone(),
     };
     let remote = RemoteHost::new(url, key.clone(), env!("CARGO_PKG_VERSION")).map_err(|error| {
-        let mut failure = CommandFailure::from(error);
-        failure.status = ExitStatus::WrongUsage;
-        failure
+        CommandFailure { status: ExitStatus::WrongUsage, ..CommandFailure::from(error) }
     })?;
     let (host, key_variable) = settings.open_host_with(key.as_ref())?;
     Ok((host, HostAttachment::new(remote, key_variable)))

@@ -5,33 +5,29 @@ use capdeck_host::{
     AuditVerifyResponse, CapsuleCall, RegistryAuditFilter, RegistryAuditPruneRequest,
     RegistryAuditVerifyRequest,
 };
+use clap::builder::TypedValueParser;
 use jiff::{Timestamp, civil::Date};
 use serde_json::json;
 
 use super::command_table;
 use crate::{
+    args::choice,
     capsule_client::ask,
-    commands::capsule::{CapsuleReport, each, past, problem_place, time},
+    commands::capsule::{CapsuleReport, each, past, problem_place},
     completion::{capsules, entry_prefixes},
     context::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus},
-    plain_text::{counted, one_line},
+    plain_text::{counted, one_line, time},
     printer::{Printer, TextStyle},
-    table::{TableCell, TextTable},
+    table::{TextTable, cell, cell_or, styled},
 };
 
-/// Who did what in the capsules: show, search and check the record
-///
-/// Every call on a capsule is one line, refused ones too, without contents, tokens or memories. Each line holds the hash of the one
-/// before it, and where the log begins and ends is kept outside of it, so that a changed or missing line shows.
-#[derive(Debug, clap::Args)]
-pub(crate) struct AuditArgs {
-    #[command(subcommand)]
-    command: AuditCommand,
-}
-
 command_table! {
-    enum AuditCommand {
+    /// Who did what in the capsules: show, search and check the record
+    ///
+    /// Every call on a capsule is one line, refused ones too, without contents, tokens or memories. Each line holds the hash of the one
+    /// before it, and where the log begins and ends is kept outside of it, so that a changed or missing line shows.
+    pub(crate) enum AuditCommand {
         Tail(AuditTailArgs) => tail,
         Query(AuditQueryArgs) => query,
         Verify(AuditVerifyArgs) => verify,
@@ -39,13 +35,9 @@ command_table! {
     }
 }
 
-pub(crate) fn run(args: &AuditArgs, context: &CommandContext<'_>) -> CommandResult {
-    args.command.run(context)
-}
-
 /// Show the last calls
 #[derive(Debug, clap::Args)]
-struct AuditTailArgs {
+pub(crate) struct AuditTailArgs {
     /// The capsule; all of them by default, and what happened to capsules as a whole and to shares.
     #[arg(value_name = "NAME", add = capsules())]
     name: Option<String>,
@@ -57,8 +49,7 @@ struct AuditTailArgs {
 fn tail(args: &AuditTailArgs, context: &CommandContext<'_>) -> CommandResult {
     let AuditTailArgs { name, limit } = args;
     let filter = AuditFilter { limit: *limit as usize, ..AuditFilter::default() };
-    show_lines(&lines(name.as_deref(), filter, context)?, context);
-    Ok(ExitStatus::Done)
+    show_lines(&lines(name.as_deref(), filter, context)?, context)
 }
 
 /// Find calls by who made them, what they did and how they ended
@@ -66,7 +57,7 @@ fn tail(args: &AuditTailArgs, context: &CommandContext<'_>) -> CommandResult {
 #[command(after_help = "Examples:
   capdeck audit query team --outcome denied --since 7d
   capdeck audit query team --action write --prefix docs://api")]
-struct AuditQueryArgs {
+pub(crate) struct AuditQueryArgs {
     /// The capsule; all of them by default, and what happened to capsules as a whole and to shares.
     #[arg(value_name = "NAME", add = capsules())]
     name: Option<String>,
@@ -83,8 +74,8 @@ struct AuditQueryArgs {
     #[arg(long, value_name = "PREFIX", add = entry_prefixes())]
     prefix: Option<String>,
     /// Only calls that ended so.
-    #[arg(long, value_name = "OUTCOME")]
-    outcome: Option<OutcomeChoice>,
+    #[arg(long, value_name = "OUTCOME", value_parser = outcomes())]
+    outcome: Option<AuditOutcome>,
     /// Only calls after a time, a day or a span such as 7d.
     #[arg(long, value_name = "WHEN", value_parser = past)]
     since: Option<Timestamp>,
@@ -99,44 +90,28 @@ struct AuditQueryArgs {
     limit: u32,
 }
 
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum OutcomeChoice {
-    Ok,
-    /// Refused: the caller may not do it, or not there.
-    Denied,
-    Error,
+fn outcomes() -> impl TypedValueParser<Value = AuditOutcome> {
+    let refused = "Refused: the caller may not do it, or not there";
+    choice([
+        ("ok", "", AuditOutcome::Ok),
+        ("denied", refused, AuditOutcome::Denied),
+        ("error", "", AuditOutcome::Error),
+    ])
 }
 
 fn query(args: &AuditQueryArgs, context: &CommandContext<'_>) -> CommandResult {
-    let AuditQueryArgs {
-        name,
-        agent,
-        principal,
-        action,
-        prefix,
-        outcome,
-        since,
-        until,
-        after,
-        limit,
-    } = args;
     let filter = AuditFilter {
-        since: *since,
-        until: *until,
-        agent: agent.clone(),
-        principal: principal.clone(),
-        action: action.clone(),
-        prefix: prefix.clone(),
-        outcome: outcome.map(|ended| match ended {
-            OutcomeChoice::Ok => AuditOutcome::Ok,
-            OutcomeChoice::Denied => AuditOutcome::Denied,
-            OutcomeChoice::Error => AuditOutcome::Error,
-        }),
-        after_seq: *after,
-        limit: *limit as usize,
+        since: args.since,
+        until: args.until,
+        agent: args.agent.clone(),
+        principal: args.principal.clone(),
+        action: args.action.clone(),
+        prefix: args.prefix.clone(),
+        outcome: args.outcome,
+        after_seq: args.after,
+        limit: args.limit as usize,
     };
-    show_lines(&lines(name.as_deref(), filter, context)?, context);
-    Ok(ExitStatus::Done)
+    show_lines(&lines(args.name.as_deref(), filter, context)?, context)
 }
 
 /// Check that the record is the one that was written
@@ -145,7 +120,7 @@ fn query(args: &AuditQueryArgs, context: &CommandContext<'_>) -> CommandResult {
 /// `audit-head.json` beside it. Against those who can change both, note the head that is printed here on another machine, and look
 /// later for the line that has it as `h`.
 #[derive(Debug, clap::Args)]
-struct AuditVerifyArgs {
+pub(crate) struct AuditVerifyArgs {
     /// The capsule; all of them by default, and what happened to capsules as a whole and to shares.
     #[arg(value_name = "NAME", add = capsules())]
     name: Option<String>,
@@ -156,13 +131,10 @@ fn verify(args: &AuditVerifyArgs, context: &CommandContext<'_>) -> CommandResult
     let reports = trails(name, &AuditVerifyRequest, RegistryAuditVerifyRequest, context)?;
     let is_sound =
         reports.iter().all(|report| report.holds(|response| response.report.problems.is_empty()));
-    let printer = context.printer;
-    if printer.wants_json() {
-        printer.json(&json!({ "items": reports, "clean": is_sound }));
-    } else {
-        reports.iter().for_each(|report| show_report(report, printer));
-    }
-    Ok(if is_sound { ExitStatus::Done } else { ExitStatus::RequestFailed })
+    context.printer.json_or(&json!({ "items": reports, "clean": is_sound }), || {
+        reports.iter().for_each(|report| show_report(report, context.printer));
+    })?;
+    Ok(ExitStatus::done_unless(!is_sound))
 }
 
 fn show_report(report: &CapsuleReport<AuditVerifyResponse>, printer: &Printer) {
@@ -176,8 +148,8 @@ fn show_report(report: &CapsuleReport<AuditVerifyResponse>, printer: &Printer) {
     };
     let name = capsule.as_deref().unwrap_or("all capsules");
     let head = report.head.as_ref().map(|head| format!(", head {head}")).unwrap_or_default();
-    let count = usize::try_from(report.lines).unwrap_or(usize::MAX);
-    let mut lines = vec![format!("{name}: {state}, {}{head}", counted(count, "line", "lines"))];
+    let count = counted(report.lines, "line", "lines");
+    let mut lines = vec![format!("{name}: {state}, {count}{head}")];
     for problem in &report.problems {
         let what = format!("{}: {}", problem_place(problem), problem.what);
         lines.push(format!("  {} {}", palette.paint(TextStyle::Bad, "problem:"), one_line(&what)));
@@ -193,7 +165,7 @@ fn show_report(report: &CapsuleReport<AuditVerifyResponse>, printer: &Printer) {
 #[command(after_help = "Examples:
   capdeck audit prune --before 2026-01-01
   capdeck audit prune team --before 2026-01-01")]
-struct AuditPruneArgs {
+pub(crate) struct AuditPruneArgs {
     /// The capsule; all of them by default, and what happened to capsules as a whole and to shares.
     #[arg(value_name = "NAME", add = capsules())]
     name: Option<String>,
@@ -209,18 +181,15 @@ fn prune(args: &AuditPruneArgs, context: &CommandContext<'_>) -> CommandResult {
     let reports = trails(name.as_deref(), &of_capsule, of_registry, context)?;
     let has_failed = !reports.iter().all(|report| report.holds(|_| true));
     let printer = context.printer;
-    if printer.wants_json() {
-        printer.json(&json!({ "items": reports }));
-    } else {
+    printer.json_or(&json!({ "items": reports }), || {
         for response in reports.iter().filter_map(|report| report.or_show_failure(printer)) {
             let name = response.capsule.as_deref().unwrap_or("all capsules");
-            let lines = usize::try_from(response.pruned.lines).unwrap_or(usize::MAX);
-            let (lines, files) =
-                (counted(lines, "line", "lines"), counted(response.pruned.files, "file", "files"));
+            let lines = counted(response.pruned.lines, "line", "lines");
+            let files = counted(response.pruned.files, "file", "files");
             printer.note(&format!("{name}: removed {lines} in {files}"));
         }
-    }
-    Ok(if has_failed { ExitStatus::RequestFailed } else { ExitStatus::Done })
+    })?;
+    Ok(ExitStatus::done_unless(has_failed))
 }
 
 /// The last lines that fit, oldest first, each with its capsule.
@@ -266,38 +235,31 @@ fn trails<C: CapsuleCall + Clone>(
 }
 
 /// Prints them: as text, or as `{items}`.
-fn show_lines(lines: &[AuditLogLine], context: &CommandContext<'_>) {
-    let printer = context.printer;
-    if printer.wants_json() {
-        printer.json(&json!({ "items": lines }));
-        return;
-    }
-    if lines.is_empty() {
-        printer.note("no lines");
-        return;
-    }
-    let mut table = TextTable::new(["AT", "CAPSULE", "SEQ", "AGENT", "ACTION", "OUTCOME", "ENTRY"]);
-    for line in lines {
-        let code = line.error_code.as_deref().unwrap_or_default();
-        let (outcome, style) = match line.outcome {
-            AuditOutcome::Ok => ("ok".to_owned(), TextStyle::Good),
-            AuditOutcome::Denied => (format!("denied: {code}"), TextStyle::Bad),
-            AuditOutcome::Error => (format!("error: {code}"), TextStyle::Careful),
-        };
-        let uri = line.uri.as_ref().map(ToString::to_string).unwrap_or_default();
-        let entry = match line.version {
-            None => uri,
-            Some(version) => format!("{uri} version {version}"),
-        };
-        table.row([
-            TableCell::plain(time(line.ts)),
-            TableCell::plain(line.capsule.as_deref().unwrap_or_default()),
-            TableCell::plain(line.seq.to_string()),
-            TableCell::plain(line.agent.as_str()),
-            TableCell::plain(line.action.as_str()),
-            TableCell::styled(style, outcome),
-            TableCell::plain(entry),
-        ]);
-    }
-    table.print(printer);
+fn show_lines(lines: &[AuditLogLine], context: &CommandContext<'_>) -> CommandResult {
+    context.printer.json_or(&json!({ "items": lines }), || {
+        let heading = ["AT", "CAPSULE", "SEQ", "AGENT", "ACTION", "OUTCOME", "ENTRY"];
+        let table = TextTable::new(heading, lines, |line| {
+            let code = line.error_code.as_deref().unwrap_or_default();
+            let (outcome, style) = match line.outcome {
+                AuditOutcome::Ok => ("ok".to_owned(), TextStyle::Good),
+                AuditOutcome::Denied => (format!("denied: {code}"), TextStyle::Bad),
+                AuditOutcome::Error => (format!("error: {code}"), TextStyle::Careful),
+            };
+            let uri = line.uri.as_ref().map(ToString::to_string).unwrap_or_default();
+            let entry = match line.version {
+                None => uri,
+                Some(version) => format!("{uri} version {version}"),
+            };
+            [
+                cell(time(line.ts)),
+                cell_or("", line.capsule.as_ref()),
+                cell(line.seq),
+                cell(&line.agent),
+                cell(&line.action),
+                styled(style, outcome),
+                cell(entry),
+            ]
+        });
+        table.print_or("no lines", context.printer);
+    })
 }

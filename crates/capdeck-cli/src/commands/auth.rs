@@ -16,19 +16,13 @@ use crate::{
     completion::ids,
     context::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus},
-    plain_text::one_line,
+    plain_text::{one_line, without_nulls},
     runtime::with_operator,
 };
 
-/// Sign in to the services behind capabilities
-#[derive(Debug, clap::Args)]
-pub(crate) struct AuthArgs {
-    #[command(subcommand)]
-    command: AuthCommand,
-}
-
 command_table! {
-    enum AuthCommand {
+    /// Sign in to the services behind capabilities
+    pub(crate) enum AuthCommand {
         Login(AuthLoginArgs) => login,
         Status(AuthStatusArgs) => status,
         Refresh(AuthRefreshArgs) => refresh,
@@ -36,42 +30,25 @@ command_table! {
     }
 }
 
-pub(crate) fn run(args: &AuthArgs, context: &CommandContext<'_>) -> CommandResult {
-    args.command.run(context)
-}
-
-/// `{id, state, problem?, issuer?, subject?, scopes, expiresAt?, renewable, wantedScopes?}`.
+/// `{id, state, scopes, renewable, problem?, issuer?, subject?, expiresAt?, wantedScopes?}`.
 fn to_json(id: &str, status: &SignInStatus) -> Value {
-    let mut shown = json!({
-        "id": id,
-        "state": state_name(status.state),
-        "scopes": status.scopes,
-        "renewable": status.renewable,
-    });
-    if let Some(problem) = &status.problem {
-        shown["problem"] = json!(problem);
-    }
-    if let Some(issuer) = &status.issuer {
-        shown["issuer"] = json!(issuer);
-    }
-    if let Some(subject) = &status.subject {
-        shown["subject"] = json!(subject);
-    }
-    if let Some(at) = expires_at(status) {
-        shown["expiresAt"] = json!(at);
-    }
-    if !status.wanted_scopes.is_empty() {
-        shown["wantedScopes"] = json!(status.wanted_scopes);
-    }
-    shown
-}
-
-fn state_name(state: SignInState) -> &'static str {
-    match state {
+    let wanted = &status.wanted_scopes;
+    let state = match status.state {
         SignInState::SignedIn => "signedIn",
         SignInState::Expired => "expired",
         SignInState::SignedOut => "signedOut",
-    }
+    };
+    without_nulls(json!({
+        "id": id,
+        "state": state,
+        "scopes": status.scopes,
+        "renewable": status.renewable,
+        "problem": status.problem,
+        "issuer": status.issuer,
+        "subject": status.subject,
+        "expiresAt": expires_at(status),
+        "wantedScopes": (!wanted.is_empty()).then_some(wanted),
+    }))
 }
 
 fn expires_at(status: &SignInStatus) -> Option<Timestamp> {
@@ -113,7 +90,7 @@ fn to_line(id: &str, status: &SignInStatus) -> String {
 /// opened on any other device where the service offers that. With --json the first line on stdout is {"authorizationUrl": …} or
 /// {"verificationUrl": …, "userCode": …} and the last one the outcome.
 #[derive(Debug, clap::Args)]
-struct AuthLoginArgs {
+pub(crate) struct AuthLoginArgs {
     /// The capability's id.
     #[arg(value_name = "ID", add = ids())]
     id: String,
@@ -214,15 +191,12 @@ async fn with_code(
     let printer = context.printer;
     let DeviceLogin { verification_url, complete_url, user_code, lasts, .. } = &login;
     if printer.wants_json() {
-        let mut shown = json!({
+        printer.json_line(&without_nulls(json!({
             "verificationUrl": verification_url.as_str(),
             "userCode": user_code,
             "expiresIn": lasts.as_secs(),
-        });
-        if let Some(url) = complete_url {
-            shown["verificationUrlComplete"] = json!(url.as_str());
-        }
-        printer.json_line(&shown);
+            "verificationUrlComplete": complete_url.as_ref().map(|url| url.as_str()),
+        })));
     } else {
         printer.data(verification_url.as_str());
         printer.note(&format!("open this page on any device and enter the code {user_code}"));
@@ -237,7 +211,7 @@ async fn with_code(
 ///
 /// Reads files only; nothing is asked.
 #[derive(Debug, clap::Args)]
-struct AuthStatusArgs {
+pub(crate) struct AuthStatusArgs {
     /// The capability's id; every capability that can be signed in to by default.
     #[arg(value_name = "ID", add = ids())]
     id: Option<String>,
@@ -248,12 +222,7 @@ fn status(args: &AuthStatusArgs, context: &CommandContext<'_>) -> CommandResult 
     let printer = context.printer;
     if let Some(id) = &args.id {
         let status = sign_in(&session.snapshot(), id)?.status().map_err(CallError::from)?;
-        if printer.wants_json() {
-            printer.json(&to_json(id, &status));
-        } else {
-            printer.data(&one_line(&to_line(id, &status)));
-        }
-        return Ok(ExitStatus::Done);
+        return printer.show(&to_json(id, &status), &one_line(&to_line(id, &status)));
     }
     let catalog = session.catalog();
     let usable = catalog.capabilities().filter(|capability| capability.is_usable());
@@ -267,24 +236,22 @@ fn status(args: &AuthStatusArgs, context: &CommandContext<'_>) -> CommandResult 
             Err(error) => printer.warn(&format!("{id}: {error}")),
         }
     }
-    if printer.wants_json() {
-        let items: Vec<Value> = found.iter().map(|(id, status)| to_json(id, status)).collect();
-        printer.json(&json!({ "items": items }));
-    } else if found.is_empty() {
-        printer.note("No OAuth sign-ins");
-    } else {
+    let items: Vec<Value> = found.iter().map(|(id, status)| to_json(id, status)).collect();
+    printer.json_or(&json!({ "items": items }), || {
+        if found.is_empty() {
+            printer.note("No OAuth sign-ins");
+        }
         for (id, status) in &found {
             printer.data(&one_line(&to_line(id, status)));
         }
-    }
-    Ok(ExitStatus::Done)
+    })
 }
 
 /// Renew a sign-in now
 ///
 /// Not needed in general: a sign-in that can be renewed is renewed when it is used.
 #[derive(Debug, clap::Args)]
-struct AuthRefreshArgs {
+pub(crate) struct AuthRefreshArgs {
     /// The capability's id.
     #[arg(value_name = "ID", add = ids())]
     id: String,
@@ -304,7 +271,7 @@ fn refresh(args: &AuthRefreshArgs, context: &CommandContext<'_>) -> CommandResul
             }
         })
     })?;
-    Ok(context.printer.answer(&to_json(id, &status), &one_line(&to_line(id, &status))))
+    context.printer.answer(&to_json(id, &status), &one_line(&to_line(id, &status)))
 }
 
 /// Forget a sign-in
@@ -312,7 +279,7 @@ fn refresh(args: &AuthRefreshArgs, context: &CommandContext<'_>) -> CommandResul
 /// Removes the tokens stored on this machine, and revokes them at the service where it offers that. It may go on listing the
 /// permission itself.
 #[derive(Debug, clap::Args)]
-struct AuthLogoutArgs {
+pub(crate) struct AuthLogoutArgs {
     /// The capability's id.
     #[arg(value_name = "ID", add = ids())]
     id: String,
@@ -333,17 +300,13 @@ fn logout(args: &AuthLogoutArgs, context: &CommandContext<'_>) -> CommandResult 
         context.printer.warn(&message);
     }
     let revoked = revocation == RevocationOutcome::Done;
-    if context.printer.wants_json() {
-        let shown = json!({
-            "id": id, "state": "signedOut", "wasSignedIn": was_signed_in, "revoked": revoked,
-        });
-        context.printer.json(&shown);
-        return Ok(ExitStatus::Done);
-    }
-    context.printer.note(&match (was_signed_in, revoked) {
+    let shown = json!({
+        "id": id, "state": "signedOut", "wasSignedIn": was_signed_in, "revoked": revoked,
+    });
+    let note = match (was_signed_in, revoked) {
         (true, true) => format!("{id}: signed out, here and at the service"),
         (true, false) => format!("{id}: signed out"),
         (false, _) => format!("{id}: was not signed in"),
-    });
-    Ok(ExitStatus::Done)
+    };
+    context.printer.answer(&shown, &note)
 }

@@ -7,11 +7,11 @@ use serde_json::json;
 use super::check::check_all;
 use crate::{
     context::CommandContext,
-    errors::{CommandResult, ExitStatus},
+    errors::CommandResult,
     plain_text::{counted, one_line},
     printer::Printer,
     runtime::with_operator,
-    table::{TableCell, TextTable},
+    table::{TextTable, cell, cell_or},
 };
 
 /// Count what each capability costs an agent, in tokens
@@ -42,13 +42,8 @@ pub(crate) fn run(args: &BudgetArgs, context: &CommandContext<'_>) -> CommandRes
     };
     let items = budget_items(&catalog, &count);
     let total = count(&view);
-    if printer.wants_json() {
-        printer
-            .json(&json!({ "items": items, "total": total, "encoding": TokenCounter::ENCODING }));
-    } else {
-        print(&items, total, &catalog, printer);
-    }
-    Ok(ExitStatus::Done)
+    let page = json!({ "items": items, "total": total, "encoding": TokenCounter::ENCODING });
+    printer.json_or(&page, || print(&items, total, &catalog, printer))
 }
 
 /// Asks every capability whose tools are not known. One that does not answer is reported and not counted.
@@ -76,29 +71,18 @@ async fn discover_all(session: &Session, call: &CallContext, printer: &Printer) 
 }
 
 fn print(items: &[BudgetItem], total: usize, catalog: &Catalog, printer: &Printer) {
-    let mut table = TextTable::new([
-        "ID",
-        "TOOLS",
-        "DIRECT",
-        "PROGRESSIVE",
-        "SEARCH",
-        "ON DEMAND",
-        "CODE MODE",
-    ]);
-    for item in items {
-        let cell = |cost: Option<usize>| {
-            TableCell::plain(cost.map_or_else(|| "-".to_owned(), |cost| cost.to_string()))
-        };
-        table.row([
-            TableCell::plain(&item.id),
-            cell(item.tools),
-            cell(item.direct),
-            cell(item.progressive),
-            cell(item.search),
-            cell(item.on_demand),
-            cell(item.code_mode),
-        ]);
-    }
+    let heading = ["ID", "TOOLS", "DIRECT", "PROGRESSIVE", "SEARCH", "ON DEMAND", "CODE MODE"];
+    let table = TextTable::new(heading, items, |item| {
+        [
+            cell(&item.id),
+            cell_or("-", item.tools),
+            cell_or("-", item.direct),
+            cell_or("-", item.progressive),
+            cell_or("-", item.search),
+            cell_or("-", item.on_demand),
+            cell_or("-", item.code_mode),
+        ]
+    });
     table.print(printer);
     printer.data(&format!("\nan agent's standing tool list costs {total} tokens"));
     if let Some(limit) = catalog.config().surface_tokens {

@@ -5,7 +5,10 @@ mod watcher;
 
 use std::{sync::Arc, time::Duration};
 
-use capdeck_host::{CallConsent, CallContext, CallError, CallForm, ErrorCode, ToolRequest, calls};
+use capdeck_catalog::{Capability, Tool};
+use capdeck_host::{
+    CallConsent, CallContext, CallError, CallForm, ErrorCode, Session, ToolRequest, calls,
+};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
@@ -66,10 +69,7 @@ pub(crate) fn run(args: &CallArgs, context: &CommandContext<'_>) -> CommandResul
     let (client, caller) = (watcher.profile(), watcher.clone());
     let result = with_caller(host, client, caller, async |session, call| {
         let progress = printer.progress(&format!("starting {id}"));
-        let capability = session.snapshot().capability(&id)?;
-        let tool = calls::find_tool(&session.request(call), &capability, &name).await?.ok_or_else(
-            || CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`")),
-        )?;
+        let (capability, tool) = find_tool(session, call, &id, &name).await?;
         let arguments = build(given.as_deref(), &pairs, &tool)?;
         drop(progress);
         let consent = match yes {
@@ -94,6 +94,21 @@ pub(crate) fn run(args: &CallArgs, context: &CommandContext<'_>) -> CommandResul
     show_result(&result, &name, &id, printer)
 }
 
+/// The tool and its capability, which is asked where its tools are not known.
+pub(super) async fn find_tool(
+    session: &Session,
+    call: &CallContext,
+    id: &str,
+    name: &str,
+) -> Result<(Arc<Capability>, Arc<Tool>), CallError> {
+    let capability = session.snapshot().capability(id)?;
+    let found = calls::find_tool(&session.request(call), &capability, name).await?;
+    let tool = found.ok_or_else(|| {
+        CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`"))
+    })?;
+    Ok((capability, tool))
+}
+
 /// Prints what a tool answered: its text, or with `--json` the whole result.
 pub(super) fn show_result(
     result: &RawValue,
@@ -108,12 +123,10 @@ pub(super) fn show_result(
         let said = plain_text::lines(shown.text.trim_end());
         let message = format!("`{id}.{name}` reported a failure");
         return Err(CommandFailure::request("TOOL_ERROR", message).with_details(said));
-    } else if printer.stdout_is_terminal() {
-        printer.data(&plain_text::lines(&shown.text));
     } else {
-        printer.data(&shown.text);
+        printer.foreign(&shown.text);
     }
-    Ok(if shown.is_error { ExitStatus::RequestFailed } else { ExitStatus::Done })
+    Ok(ExitStatus::done_unless(shown.is_error))
 }
 
 /// What a result says.

@@ -1,95 +1,68 @@
 //! `capdeck capsule`: context that agents share, from the command line.
 
-mod collect;
-mod deleted;
-mod diff;
 mod display;
 mod edit;
-mod export;
-mod history;
-mod import;
-mod list;
-mod new;
-mod read;
-mod restore;
-mod rm;
-mod schemes;
-mod search;
+mod entry;
+mod find;
+mod manage;
 mod share;
-mod show;
-mod time;
-mod update;
+mod transfer;
 mod verify;
 mod write;
 
-use clap::Subcommand;
-
 pub(super) use self::{
-    time::{past, time},
+    display::past,
     verify::{CapsuleReport, each, problem_place},
 };
 
+use super::command_table;
 use crate::{
+    completion::{capsules, entries},
     context::CommandContext,
-    errors::{CommandFailure, ExitStatus},
+    errors::CommandResult,
 };
 
-/// Context that agents share: entries with versions and provenance
-///
-/// A capsule holds entries such as `docs://architecture` or `skills://review-pr`, as plain files in the data folder. Agents read
-/// and write them through `capdeck serve` and `capdeck up`; here you do the same, and what only you may do.
-#[derive(Debug, clap::Args)]
-pub(crate) struct CapsuleArgs {
-    #[command(subcommand)]
-    command: CapsuleCommand,
-}
-
-#[derive(Debug, Subcommand)]
-enum CapsuleCommand {
-    New(new::CapsuleNewArgs),
-    List(list::CapsuleListArgs),
-    Show(show::CapsuleShowArgs),
-    Update(update::CapsuleUpdateArgs),
-    Read(read::CapsuleReadArgs),
-    Write(write::CapsuleWriteArgs),
-    Edit(edit::CapsuleEditArgs),
-    Search(search::CapsuleSearchArgs),
-    History(history::CapsuleHistoryArgs),
-    Diff(diff::CapsuleDiffArgs),
-    Restore(restore::CapsuleRestoreArgs),
-    Rm(rm::CapsuleRmArgs),
-    Deleted(deleted::CapsuleDeletedArgs),
-    Schemes(schemes::CapsuleSchemesArgs),
-    Share(share::CapsuleShareArgs),
-    Export(export::CapsuleExportArgs),
-    Import(import::CapsuleImportArgs),
-    Verify(verify::CapsuleVerifyArgs),
-    Collect(collect::CapsuleCollectArgs),
-}
-
-pub(crate) fn run(
-    args: &CapsuleArgs,
-    context: &CommandContext<'_>,
-) -> Result<ExitStatus, CommandFailure> {
-    match &args.command {
-        CapsuleCommand::New(args) => new::run(args, context),
-        CapsuleCommand::List(args) => list::run(args, context),
-        CapsuleCommand::Show(args) => show::run(args, context),
-        CapsuleCommand::Update(args) => update::run(args, context),
-        CapsuleCommand::Read(args) => read::run(args, context),
-        CapsuleCommand::Write(args) => write::run(args, context),
-        CapsuleCommand::Edit(args) => edit::run(args, context),
-        CapsuleCommand::Search(args) => search::run(args, context),
-        CapsuleCommand::History(args) => history::run(args, context),
-        CapsuleCommand::Diff(args) => diff::run(args, context),
-        CapsuleCommand::Restore(args) => restore::run(args, context),
-        CapsuleCommand::Rm(args) => rm::run(args, context),
-        CapsuleCommand::Deleted(args) => deleted::run(args, context),
-        CapsuleCommand::Schemes(args) => schemes::run(args, context),
-        CapsuleCommand::Share(args) => share::run(args, context),
-        CapsuleCommand::Export(args) => export::run(args, context),
-        CapsuleCommand::Import(args) => import::run(args, context),
-        CapsuleCommand::Verify(args) => verify::run(args, context),
-        CapsuleCommand::Collect(args) => collect::run(args, context),
+command_table! {
+    /// Context that agents share: entries with versions and provenance
+    ///
+    /// A capsule holds entries such as `docs://architecture` or `skills://review-pr`, as plain files in the data folder. Agents read
+    /// and write them through `capdeck serve` and `capdeck up`; here you do the same, and what only you may do.
+    pub(crate) enum CapsuleCommand {
+        New(manage::CapsuleNewArgs) => manage::new,
+        List(find::CapsuleListArgs) => find::list,
+        Show(find::CapsuleShowArgs) => find::show,
+        Update(manage::CapsuleUpdateArgs) => manage::update,
+        Read(entry::CapsuleReadArgs) => entry::read,
+        Write(write::CapsuleWriteArgs) => write::run,
+        Edit(edit::CapsuleEditArgs) => edit::run,
+        Search(find::CapsuleSearchArgs) => find::search,
+        History(find::CapsuleHistoryArgs) => find::history,
+        Diff(entry::CapsuleDiffArgs) => entry::diff,
+        Restore(entry::CapsuleRestoreArgs) => entry::restore,
+        Rm(entry::CapsuleRmArgs) => entry::rm,
+        Deleted(find::CapsuleDeletedArgs) => find::deleted,
+        Schemes(manage::CapsuleSchemesArgs) => manage::schemes,
+        Share(share::CapsuleShareArgs) => share::run,
+        Export(transfer::CapsuleExportArgs) => transfer::export,
+        Import(transfer::CapsuleImportArgs) => transfer::import,
+        Verify(verify::CapsuleVerifyArgs) => verify::run,
+        Collect(manage::CapsuleCollectArgs) => manage::collect,
     }
+}
+
+#[derive(Debug, clap::Args)]
+struct CapsuleNameArg {
+    /// The capsule.
+    #[arg(value_name = "NAME", add = capsules())]
+    name: String,
+}
+
+#[derive(Debug, clap::Args)]
+struct CapsuleEntryArgs {
+    /// The capsule.
+    #[arg(value_name = "NAME", add = capsules())]
+    name: String,
+    /// The entry.
+    #[arg(value_name = "URI", add = entries())]
+    uri: String,
 }

@@ -11,7 +11,7 @@ use crate::{
     plain_text::counted,
     printer::TextStyle,
     runtime::with_operator,
-    table::{TableCell, TextTable},
+    table::{TextTable, cell, styled},
 };
 
 /// How many capabilities are asked at once.
@@ -48,13 +48,9 @@ pub(crate) fn run(args: &CheckArgs, context: &CommandContext<'_>) -> CommandResu
         });
         Ok(reports.await)
     })?;
-    if printer.wants_json() {
-        let items: Vec<Value> = reports.iter().map(CheckReport::to_json).collect();
-        printer.json(&json!({ "items": items }));
-    } else if reports.is_empty() {
-        printer.note("there is nothing to check; see: capdeck list --all");
-    } else {
-        table(&reports).print(printer);
+    let items: Vec<Value> = reports.iter().map(CheckReport::to_json).collect();
+    printer.json_or(&json!({ "items": items }), || {
+        table(&reports).print_or("there is nothing to check; see: capdeck list --all", printer);
         for report in &reports {
             if let Err(error) = &report.outcome
                 && let Some(hint) = &error.hint
@@ -62,7 +58,7 @@ pub(crate) fn run(args: &CheckArgs, context: &CommandContext<'_>) -> CommandResu
                 printer.note(&format!("{}: {}", report.id, to_person(hint)));
             }
         }
-    }
+    })?;
     Ok(status(&reports))
 }
 
@@ -82,29 +78,17 @@ pub(super) async fn check_all(
 }
 
 fn table(reports: &[CheckReport]) -> TextTable {
-    let mut table = TextTable::new(["ID", "STATUS", "TOOLS", "TIME", "DETAIL"]);
-    for report in reports {
+    TextTable::new(["ID", "STATUS", "TOOLS", "TIME", "DETAIL"], reports, |report| {
         let (status, tools, detail) = match &report.outcome {
-            Ok(known) => (
-                TableCell::styled(TextStyle::Good, "available"),
-                known.tools.len().to_string(),
-                left_out(&report.id, known.problems.len()),
-            ),
-            Err(error) => (
-                TableCell::styled(TextStyle::Bad, "unavailable"),
-                "-".to_owned(),
-                error.message.clone(),
-            ),
+            Ok(known) => {
+                let detail = left_out(&report.id, known.problems.len());
+                (styled(TextStyle::Good, "available"), cell(known.tools.len()), detail)
+            }
+            Err(error) => (styled(TextStyle::Bad, "unavailable"), cell("-"), error.message.clone()),
         };
-        table.row([
-            TableCell::plain(&report.id),
-            status,
-            TableCell::plain(tools),
-            TableCell::plain(format!("{} ms", report.elapsed.as_millis())),
-            TableCell::plain(detail),
-        ]);
-    }
-    table
+        let time = cell(format!("{} ms", report.elapsed.as_millis()));
+        [cell(&report.id), status, tools, time, cell(detail)]
+    })
 }
 
 /// What could not be imported, and where to read about it.

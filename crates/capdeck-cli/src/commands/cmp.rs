@@ -26,32 +26,21 @@ use crate::{
     context::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::one_line,
-    table::{TableCell, TextTable},
+    table::{TextTable, cell},
 };
 
-/// Work with CMP tools
-///
-/// CMP describes command-line tools by two files beside them. Tools are found in ~/.cmp/tools, in
-/// /usr/local/share/cmp/tools and in the folders that `CMP_TOOL_PATH` names, and are part of the deck.
-#[derive(Debug, clap::Args)]
-pub(crate) struct CmpArgs {
-    #[command(subcommand)]
-    command: CmpCommand,
-}
-
 command_table! {
-    /// What can be done with CMP tools.
-    enum CmpCommand {
+    /// Work with CMP tools
+    ///
+    /// CMP describes command-line tools by two files beside them. Tools are found in ~/.cmp/tools, in
+    /// /usr/local/share/cmp/tools and in the folders that `CMP_TOOL_PATH` names, and are part of the deck.
+    pub(crate) enum CmpCommand {
         List(CmpListArgs) => list,
         Validate(CmpValidateArgs) => validate,
         Intent(intent::CmpIntentArgs) => intent::run,
         Snippet(CmpSnippetArgs) => snippet,
         Export(CmpExportArgs) => export,
     }
-}
-
-pub(crate) fn run(args: &CmpArgs, context: &CommandContext<'_>) -> CommandResult {
-    args.command.run(context)
 }
 
 /// The CMP tools in force, by id.
@@ -66,7 +55,7 @@ fn installed(catalog: &Catalog) -> impl Iterator<Item = (&Arc<Capability>, &CmpT
 ///
 /// Reads files only; nothing is run.
 #[derive(Debug, clap::Args)]
-struct CmpListArgs {
+pub(crate) struct CmpListArgs {
     /// Only the tools of this domain.
     #[arg(value_name = "DOMAIN")]
     domain: Option<String>,
@@ -80,16 +69,15 @@ fn list(args: &CmpListArgs, context: &CommandContext<'_>) -> CommandResult {
     let tokens = TokenCounter::new();
     let wanted =
         |name: &str| domain.as_ref().is_none_or(|domain| domain.eq_ignore_ascii_case(name));
-    let mut table = TextTable::new(["ID", "DOMAIN", "VERSION", "INTENTS", "SUMMARY"]);
-    let mut items: Vec<Value> = Vec::new();
-    for (capability, tool) in installed(&catalog).filter(|(_, tool)| wanted(&tool.domain)) {
+    let found: Vec<_> = installed(&catalog).filter(|(_, tool)| wanted(&tool.domain)).collect();
+    let item = |(capability, tool): &(&Arc<Capability>, &CmpTool)| {
         let definition = &capability.definition;
         let intents: Vec<Value> = tool
             .intents
             .iter()
             .map(|(name, intent)| json!({ "name": name, "patterns": intent.patterns }))
             .collect();
-        items.push(json!({
+        json!({
             "id": definition.id,
             "domain": tool.domain,
             "name": definition.name,
@@ -100,27 +88,29 @@ fn list(args: &CmpListArgs, context: &CommandContext<'_>) -> CommandResult {
             "intents": intents,
             "tokens": tokens.count(&tool.manifest),
             "source": definition.source,
-        }));
-        table.row([
-            TableCell::plain(definition.id.as_str()),
-            TableCell::plain(&tool.domain),
-            TableCell::plain(&tool.version),
-            TableCell::plain(tool.intents.len().to_string()),
-            TableCell::plain(&definition.description),
-        ]);
-    }
-    if printer.wants_json() {
-        printer.json(&json!({ "items": items }));
-    } else if items.is_empty() {
-        printer.note(&match domain {
+        })
+    };
+    let items: Vec<Value> = found.iter().map(item).collect();
+    printer.json_or(&json!({ "items": items }), || {
+        let heading = ["ID", "DOMAIN", "VERSION", "INTENTS", "SUMMARY"];
+        let table = TextTable::new(heading, &found, |(capability, tool)| {
+            let definition = &capability.definition;
+            [
+                cell(&definition.id),
+                cell(&tool.domain),
+                cell(&tool.version),
+                cell(tool.intents.len()),
+                cell(&definition.description),
+            ]
+        });
+        let nothing = match domain {
             Some(domain) => {
                 format!("no CMP tool of the domain `{}` is installed", one_line(domain))
             }
             None => "no CMP tool is installed; put one into ~/.cmp/tools".to_owned(),
-        });
-    } else {
-        table.print(printer);
-    }
+        };
+        table.print_or(&nothing, printer);
+    })?;
     for entry in catalog.quarantined().iter().filter(|entry| entry.source.layer == SourceLayer::Cmp)
     {
         printer.warn(&format!("`{}` does not load: {}", entry.id, one_line(&entry.reason)));
@@ -139,7 +129,7 @@ fn list(args: &CmpListArgs, context: &CommandContext<'_>) -> CommandResult {
 ///
 /// Takes tool folders, folders of them, or one of a tool's files. Fails when there is an error; warnings only inform.
 #[derive(Debug, clap::Args)]
-struct CmpValidateArgs {
+pub(crate) struct CmpValidateArgs {
     /// Tool folders, folders of tools, or a tool's `manifest.json` or `capability.json`.
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<PathBuf>,
@@ -150,7 +140,7 @@ fn validate(args: &CmpValidateArgs, context: &CommandContext<'_>) -> CommandResu
     let mut deck = check_cmp_paths(paths);
     let sizes = manifest_sizes(&deck);
     deck.diagnostics.extend(sizes);
-    Ok(report(&deck, context))
+    report(&deck, context)
 }
 
 /// The instruction. Its size does not depend on what is installed.
@@ -168,20 +158,15 @@ A tool that requires approval waits for the person: say what it would do, and th
 ///
 /// It costs the same few tokens whatever is installed; the number is printed on stderr.
 #[derive(Debug, clap::Args)]
-struct CmpSnippetArgs {}
+pub(crate) struct CmpSnippetArgs {}
 
 fn snippet(_: &CmpSnippetArgs, context: &CommandContext<'_>) -> CommandResult {
     let tokens = TokenCounter::new().count(SNIPPET);
-    let printer = context.printer;
-    if printer.wants_json() {
-        printer.json(
-            &json!({ "text": SNIPPET, "tokens": tokens, "encoding": TokenCounter::ENCODING }),
-        );
-    } else {
+    let (printer, encoding) = (context.printer, TokenCounter::ENCODING);
+    printer.json_or(&json!({ "text": SNIPPET, "tokens": tokens, "encoding": encoding }), || {
         printer.data(SNIPPET);
-        printer.note(&format!("{tokens} tokens ({})", TokenCounter::ENCODING));
-    }
-    Ok(ExitStatus::Done)
+        printer.note(&format!("{tokens} tokens ({encoding})"));
+    })
 }
 
 /// Write a capability of commands as a CMP tool
@@ -189,7 +174,7 @@ fn snippet(_: &CmpSnippetArgs, context: &CommandContext<'_>) -> CommandResult {
 /// Makes `cmp/manifest.json` and `cmp/capability.json` in the folder. Files that are already there and say something else
 /// are not touched unless --force is given.
 #[derive(Debug, clap::Args)]
-struct CmpExportArgs {
+pub(crate) struct CmpExportArgs {
     /// The capability's id.
     #[arg(value_name = "CAPABILITY", add = ids())]
     id: String,
@@ -211,15 +196,11 @@ fn export(args: &CmpExportArgs, context: &CommandContext<'_>) -> CommandResult {
     write(&folder, &exported, *force)?;
     let printer = context.printer;
     let notes: Vec<String> = exported.notes.iter().map(|note| one_line(note)).collect();
-    if printer.wants_json() {
-        printer.json(&json!({ "id": id, "path": folder.join("cmp"), "notes": notes }));
-        return Ok(ExitStatus::Done);
-    }
-    for note in &notes {
-        printer.warn(note);
-    }
-    printer.note(&format!("wrote {}", folder.join("cmp").display()));
-    Ok(ExitStatus::Done)
+    let path = folder.join("cmp");
+    printer.json_or(&json!({ "id": id, "path": path, "notes": notes }), || {
+        notes.iter().for_each(|note| printer.warn(note));
+        printer.note(&format!("wrote {}", path.display()));
+    })
 }
 
 fn refused(error: ExportError) -> CommandFailure {
@@ -228,21 +209,25 @@ fn refused(error: ExportError) -> CommandFailure {
         ExportError::NoCommands { .. } => CommandFailure::request("NOT_EXPORTABLE", message)
             .hint("only capabilities of commands can be written as CMP tools"),
         ExportError::Inexpressible { problems, .. } => {
-            let mut failure = CommandFailure::request("NOT_EXPORTABLE", message)
-                .hint("move what is named into a script, and let the action run that");
-            failure.details = Some(json!({ "problems": problems }));
-            failure
+            CommandFailure::request("NOT_EXPORTABLE", message)
+                .hint("move what is named into a script, and let the action run that")
+                .with_data(json!({ "problems": problems }))
         }
     }
 }
 
 /// Writes both files or neither. A new tool's folder appears whole.
 fn write(folder: &Path, exported: &CmpExport, force: bool) -> Result<(), CommandFailure> {
-    let files = [("manifest.json", &exported.manifest), ("capability.json", &exported.capability)];
-    let texts: Vec<(&str, String)> = files
-        .into_iter()
-        .map(|(name, value)| Ok((name, pretty(value)?)))
-        .collect::<Result<_, CommandFailure>>()?;
+    let texts = [
+        ("manifest.json", pretty(&exported.manifest)?),
+        ("capability.json", pretty(&exported.capability)?),
+    ];
+    let write_to = |place: &Path| {
+        texts.iter().try_for_each(|(name, text)| {
+            replace_file(&place.join(name), text.as_bytes())
+                .map_err(|error| CommandFailure::request("FILE_ERROR", error.to_string()))
+        })
+    };
     let place = folder.join("cmp");
     if fs::symlink_metadata(&place).is_err() {
         let failed = |error: io::Error| CommandFailure::file("write", &place, &error);
@@ -252,10 +237,7 @@ fn write(folder: &Path, exported: &CmpExport, force: bool) -> Result<(), Command
             tempfile::Builder::new().prefix(".capdeck-").tempdir_in(folder).map_err(failed)?;
         let inner = staged.path().join("cmp");
         fs::create_dir(&inner).map_err(failed)?;
-        for (name, text) in &texts {
-            replace_file(&inner.join(name), text.as_bytes())
-                .map_err(|error| CommandFailure::request("FILE_ERROR", error.to_string()))?;
-        }
+        write_to(&inner)?;
         return fs::rename(&inner, &place).map_err(failed);
     }
     for (name, text) in &texts {
@@ -273,11 +255,7 @@ fn write(folder: &Path, exported: &CmpExport, force: bool) -> Result<(), Command
             Err(error) => return Err(CommandFailure::file("read", &path, &error)),
         }
     }
-    for (name, text) in &texts {
-        replace_file(&place.join(name), text.as_bytes())
-            .map_err(|error| CommandFailure::request("FILE_ERROR", error.to_string()))?;
-    }
-    Ok(())
+    write_to(&place)
 }
 
 fn pretty(value: &Value) -> Result<String, CommandFailure> {

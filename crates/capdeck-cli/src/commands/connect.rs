@@ -7,13 +7,15 @@ use capdeck_install::{
     AgentClient, ClientEntryChange, ClientEntryPlan, ClientEntryRecords, ClientEntryTarget,
     ClientFolders, ClientScope, ConnectError, ForeignPolicy, plan_connect, plan_disconnect,
 };
+use clap::builder::TypedValueParser;
 use serde_json::{Value, json};
 
 use crate::{
+    args::choice,
     context::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus},
-    plain_text::one_line,
-    printer::{ColorPalette, TextStyle},
+    plain_text::{one_line, without_nulls},
+    printer::TextStyle,
     settings::CommandSettings,
 };
 
@@ -52,8 +54,8 @@ pub(crate) struct ConnectArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct EntryArgs {
     /// For you in every project, or for everyone in this one; the usual one of each agent by default.
-    #[arg(long, value_enum, value_name = "SCOPE")]
-    pub(super) scope: Option<ScopeChoice>,
+    #[arg(long, value_name = "SCOPE", value_parser = scopes())]
+    pub(super) scope: Option<ClientScope>,
     /// Reach a running `capdeck up` at this address instead of starting a process.
     #[arg(long, value_name = "URL")]
     pub(super) url: Option<String>,
@@ -62,20 +64,18 @@ pub(crate) struct EntryArgs {
     pub(super) name: String,
 }
 
-/// A scope as it is typed.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-pub(crate) enum ScopeChoice {
-    /// Your own configuration.
-    User,
-    /// The project's configuration.
-    Project,
+fn scopes() -> impl TypedValueParser<Value = ClientScope> {
+    choice([
+        ("user", "Your own configuration", ClientScope::User),
+        ("project", "The project's configuration", ClientScope::Project),
+    ])
 }
 
 pub(crate) fn connect(args: &ConnectArgs, context: &CommandContext<'_>) -> CommandResult {
     let ConnectArgs { clients, list, entry, dry_run, force } = args;
     let settings = context.settings()?;
     let records = ClientEntryRecords::new(&settings.state_dir);
-    let scope = entry.scope.map(ClientScope::from);
+    let scope = entry.scope;
     if *list {
         return list::run(scope, &entry.name, &settings, &records, context);
     }
@@ -92,11 +92,7 @@ pub(crate) fn connect(args: &ConnectArgs, context: &CommandContext<'_>) -> Comma
         let entry = launch.entry(&target);
         plans.push(plan_connect(&target, &entry, foreign, &records)?);
     }
-    if !*dry_run {
-        for plan in &plans {
-            plan.apply(&records)?;
-        }
-    }
+    apply(&plans, *dry_run, &records)?;
     report(&plans, *dry_run, context);
     if launch.names_a_path() && plans.iter().any(|plan| plan.target.scope == ClientScope::Project) {
         context.printer.warn(
@@ -104,6 +100,15 @@ pub(crate) fn connect(args: &ConnectArgs, context: &CommandContext<'_>) -> Comma
         );
     }
     Ok(ExitStatus::Done)
+}
+
+/// Carries plans out, unless only to show them.
+pub(super) fn apply(
+    plans: &[ClientEntryPlan],
+    dry_run: bool,
+    records: &ClientEntryRecords,
+) -> Result<(), ConnectError> {
+    plans.iter().filter(|_| !dry_run).try_for_each(|plan| plan.apply(records))
 }
 
 /// Every id, for help, completions and suggestions.
@@ -125,15 +130,6 @@ fn entry_name(text: &str) -> Result<String, String> {
     Err("use 1 to 64 letters, digits, `_` or `-`".to_owned())
 }
 
-impl From<ScopeChoice> for ClientScope {
-    fn from(choice: ScopeChoice) -> Self {
-        match choice {
-            ScopeChoice::User => Self::User,
-            ScopeChoice::Project => Self::Project,
-        }
-    }
-}
-
 /// Tells it: as text, or as `{items: [{client, scope, file, name, change, dryRun, diff?}]}`.
 pub(super) fn report(plans: &[ClientEntryPlan], dry_run: bool, context: &CommandContext<'_>) {
     let printer = context.printer;
@@ -144,7 +140,8 @@ pub(super) fn report(plans: &[ClientEntryPlan], dry_run: bool, context: &Command
     }
     for plan in plans {
         if dry_run {
-            printer.data(&painted(&plan.diff(), printer.palette()));
+            let styles = [('+', TextStyle::Good), ('-', TextStyle::Bad)];
+            printer.data(&printer.palette().paint_diff(&plan.diff(), &styles));
         }
         printer.note(&plan_line(plan, dry_run));
     }
@@ -159,27 +156,21 @@ pub(super) fn report(plans: &[ClientEntryPlan], dry_run: bool, context: &Command
 
 pub(super) fn plan_to_json(plan: &ClientEntryPlan, dry_run: bool) -> Value {
     let target = &plan.target;
-    let mut item = json!({
-        "client": target.client.id,
-        "scope": target.scope.as_str(),
-        "file": target.file,
-        "name": target.name,
-        "change": change_name(plan.change),
-        "dryRun": dry_run,
-    });
-    if dry_run {
-        item["diff"] = json!(plan.diff());
-    }
-    item
-}
-
-fn change_name(change: ClientEntryChange) -> &'static str {
-    match change {
+    let change = match plan.change {
         ClientEntryChange::None => "none",
         ClientEntryChange::Add => "add",
         ClientEntryChange::Replace => "replace",
         ClientEntryChange::Remove => "remove",
-    }
+    };
+    without_nulls(json!({
+        "client": target.client.id,
+        "scope": target.scope.as_str(),
+        "file": target.file,
+        "name": target.name,
+        "change": change,
+        "dryRun": dry_run,
+        "diff": dry_run.then(|| plan.diff()),
+    }))
 }
 
 fn plan_line(plan: &ClientEntryPlan, dry_run: bool) -> String {
@@ -197,15 +188,6 @@ fn plan_line(plan: &ClientEntryPlan, dry_run: bool) -> String {
         }
         ClientEntryChange::Remove => format!("{client}: `{name}` {would}taken out of {place}"),
     }
-}
-
-fn painted(diff: &str, palette: ColorPalette) -> String {
-    let line = |line: &str| match line.chars().next() {
-        Some('+') => palette.paint(TextStyle::Good, line).to_string(),
-        Some('-') => palette.paint(TextStyle::Bad, line).to_string(),
-        _ => line.to_owned(),
-    };
-    diff.lines().map(|text| line(text) + "\n").collect()
 }
 
 /// The folders of the person and of the project in force.
@@ -248,6 +230,20 @@ pub(super) fn target(
     Ok(ClientEntryTarget::new(client, scope.unwrap_or(usual), name, &folders)?)
 }
 
+/// The entry of the scope that was named, or of all that an agent has here.
+pub(super) fn targets(
+    client: &'static AgentClient,
+    scope: Option<ClientScope>,
+    name: &str,
+    folders: &ClientFolders,
+) -> Result<Vec<ClientEntryTarget>, ConnectError> {
+    if let Some(scope) = scope {
+        return Ok(vec![ClientEntryTarget::new(client, scope, name, folders)?]);
+    }
+    let scopes = client.scopes().into_iter();
+    Ok(scopes.filter_map(|one| ClientEntryTarget::new(client, one, name, folders).ok()).collect())
+}
+
 impl From<ConnectError> for CommandFailure {
     fn from(error: ConnectError) -> Self {
         let message = error.to_string();
@@ -258,17 +254,17 @@ impl From<ConnectError> for CommandFailure {
             ConnectError::NoProject { .. } => Self::setup("NO_PROJECT", message).hint(
                 "change to the project's folder, name it with --project DIR, or use --scope user",
             ),
-            ConnectError::Read { .. } | ConnectError::IsFolder { .. } => {
-                Self::request("FILE_ERROR", message)
-            }
+            ConnectError::Read { .. }
+            | ConnectError::IsFolder { .. }
+            | ConnectError::Write(_)
+            | ConnectError::Delete { .. } => Self::request("FILE_ERROR", message),
             ConnectError::NotText { .. } => Self::request("FILE_UNREADABLE", message)
                 .hint("save it as UTF-8 and run this again"),
             ConnectError::Unreadable { file, source } => {
-                let mut failure = Self::request("FILE_UNREADABLE", message)
-                    .hint("repair that place and run this again");
-                failure.details =
-                    Some(json!({ "file": file, "line": source.line, "column": source.column }));
-                failure
+                let place = json!({ "file": file, "line": source.line, "column": source.column });
+                Self::request("FILE_UNREADABLE", message)
+                    .hint("repair that place and run this again")
+                    .with_data(place)
             }
             ConnectError::Uneditable { .. } => Self::request("FILE_UNEDITABLE", message).hint(
                 "write that part of the file in a more usual form, or change the entry by hand",
@@ -285,9 +281,6 @@ impl From<ConnectError> for CommandFailure {
             ConnectError::Changed { .. } => {
                 Self::request("FILE_CHANGED", message).hint("run this again")
             }
-            ConnectError::Write(_) | ConnectError::Delete { .. } => {
-                Self::request("FILE_ERROR", message)
-            }
         }
     }
 }
@@ -302,8 +295,8 @@ pub(crate) struct DisconnectArgs {
     #[arg(value_name = "CLIENT", value_parser = client_ids(), required = true)]
     clients: Vec<String>,
     /// Only in this scope; in every one by default.
-    #[arg(long, value_enum, value_name = "SCOPE")]
-    scope: Option<ScopeChoice>,
+    #[arg(long, value_name = "SCOPE", value_parser = scopes())]
+    scope: Option<ClientScope>,
     /// What the entry is called.
     #[arg(long, value_name = "NAME", default_value = NAME)]
     name: String,
@@ -320,32 +313,16 @@ pub(crate) fn disconnect(args: &DisconnectArgs, context: &CommandContext<'_>) ->
     let settings = context.settings()?;
     let records = ClientEntryRecords::new(&settings.state_dir);
     let folders = folders(&settings, context)?;
-    let scope = scope.map(ClientScope::from);
     let foreign = if *force { ForeignPolicy::Replace } else { ForeignPolicy::Keep };
     let _alone = if *dry_run { None } else { Some(records.hold()?) };
     let mut plans: Vec<ClientEntryPlan> = Vec::new();
     for id in clients {
-        let client = client(id)?;
-        match scope {
-            Some(scope) => {
-                let target = ClientEntryTarget::new(client, scope, name, &folders)?;
-                plans.push(plan_disconnect(&target, foreign, &records)?);
-            }
-            None => {
-                let all = client.scopes().into_iter();
-                for target in all
-                    .filter_map(|scope| ClientEntryTarget::new(client, scope, name, &folders).ok())
-                {
-                    plans.push(plan_disconnect(&target, foreign, &records)?);
-                }
-            }
+        let targets = targets(client(id)?, *scope, name, &folders)?;
+        for target in targets {
+            plans.push(plan_disconnect(&target, foreign, &records)?);
         }
     }
-    if !*dry_run {
-        for plan in &plans {
-            plan.apply(&records)?;
-        }
-    }
+    apply(&plans, *dry_run, &records)?;
     // Where one scope had the entry, that another had none is no news.
     let found = plans.iter().any(|plan| plan.change != ClientEntryChange::None);
     if found && scope.is_none() {

@@ -45,8 +45,7 @@ enum FindingStatus {
     Error,
 }
 
-pub(crate) fn run(args: &DoctorArgs, context: &CommandContext<'_>) -> CommandResult {
-    let DoctorArgs {} = args;
+pub(crate) fn run(_: &DoctorArgs, context: &CommandContext<'_>) -> CommandResult {
     let settings = context.settings()?;
     let host = settings.open_host()?;
     let mut findings = examine::folders(&settings);
@@ -58,24 +57,18 @@ pub(crate) fn run(args: &DoctorArgs, context: &CommandContext<'_>) -> CommandRes
     let count = |status| findings.iter().filter(|finding| finding.status == status).count();
     let (errors, warnings) = (count(FindingStatus::Error), count(FindingStatus::Warning));
     let printer = context.printer;
-    if printer.wants_json() {
-        printer.json(&json!({
-            "version": env!("CARGO_PKG_VERSION"),
-            "platform": platform(),
-            "items": findings,
-        }));
-    } else {
-        let mut text = format!("capdeck {} on {}\n", env!("CARGO_PKG_VERSION"), platform());
-        for finding in &findings {
-            text.push_str(&finding.render(printer.palette()));
-        }
+    let version = env!("CARGO_PKG_VERSION");
+    let report = json!({ "version": version, "platform": platform(), "items": findings });
+    printer.json_or(&report, || {
+        let lines = findings.iter().map(|finding| finding.render(printer.palette()));
+        let text = format!("capdeck {version} on {}\n{}", platform(), lines.collect::<String>());
         printer.data(&text);
         printer.note(&match (errors, warnings) {
             (0, 0) => "No problems found".to_owned(),
             (errors, warnings) => format!("errors: {errors}, warnings: {warnings}"),
         });
-    }
-    Ok(if errors > 0 { ExitStatus::RequestFailed } else { ExitStatus::Done })
+    })?;
+    Ok(ExitStatus::done_unless(errors > 0))
 }
 
 fn platform() -> String {
@@ -160,7 +153,7 @@ fn examine_serving(
                 let message = format!("operators may sign in at {}", oidc.issuer);
                 findings.push(DoctorFinding::ok("sign-in", message));
             }
-            findings.push(examine_port(&up.host, up.port));
+            findings.push(examine_port(&up.http.host, up.http.port));
         }
         Err(failure) => {
             let message = format!("`capdeck up` does not start: {}", failure.message);

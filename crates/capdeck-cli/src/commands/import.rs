@@ -3,23 +3,26 @@
 use std::path::{Path, PathBuf};
 
 use capdeck_auth::{Secret, VaultGrant};
-use capdeck_definition::{Definition, DiagnosticSeverity, SourceFile, SourceFormat, SourceLayer};
+use capdeck_definition::{Definition, DiagnosticSeverity, SourceLayer};
 use capdeck_host::vault_holder;
 use capdeck_install::{
     AgentClient, ClientEntryChange, ClientEntryPlan, ClientEntryRecords, ClientEntryTarget,
     ClientScope, ForeignPolicy, ImportedServer, import_server, is_capdeck, plan_takeover,
 };
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::connect::{
-    EntryArgs, LaunchSettings, client, client_ids, folders, plan_to_json, report,
+use super::{
+    add::read_caplet,
+    connect::{
+        EntryArgs, LaunchSettings, apply, client, client_ids, folders, plan_to_json, report,
+        targets,
+    },
 };
 use crate::{
     context::CommandContext,
-    errors::{CommandFailure, CommandResult, ExitStatus},
-    new_file::{
-        BackendBlock, CapletDocument, CapletWords, ExistingFilePolicy, FileAccess, write_new,
-    },
+    errors::{CommandFailure, CommandResult, ExitStatus, TRUST_NEXT},
+    new_file::{BackendBlock, ExistingFilePolicy, FileAccess, caplet_text, write_new},
     plain_text::one_line,
     settings::CommandSettings,
 };
@@ -57,10 +60,17 @@ pub(crate) struct ImportArgs {
 }
 
 /// One server and what became of it.
+#[derive(Serialize)]
 struct ImportItem {
     name: String,
+    #[serde(serialize_with = "scope_name")]
     scope: ClientScope,
+    #[serde(flatten)]
     outcome: ServerImport,
+}
+
+fn scope_name<S: serde::Serializer>(scope: &ClientScope, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(scope.as_str())
 }
 
 pub(crate) fn run(args: &ImportArgs, context: &CommandContext<'_>) -> CommandResult {
@@ -68,7 +78,8 @@ pub(crate) fn run(args: &ImportArgs, context: &CommandContext<'_>) -> CommandRes
     let client = client(id)?;
     let settings = context.settings()?;
     let deck = TargetDeck::new(&settings, *project_deck, *force, *dry_run);
-    let targets = targets(client, entry, context)?;
+    let folders = folders(&settings, context)?;
+    let targets = targets(client, entry.scope, &entry.name, &folders)?;
     let mut items = Vec::new();
     for target in &targets {
         let document = target.document()?;
@@ -100,23 +111,7 @@ pub(crate) fn run(args: &ImportArgs, context: &CommandContext<'_>) -> CommandRes
     };
     print_report(client, &items, &plans, args, context);
     let failed = items.iter().any(|item| matches!(item.outcome, ServerImport::Refused { .. }));
-    Ok(if failed { ExitStatus::RequestFailed } else { ExitStatus::Done })
-}
-
-/// The agent's files: the one of the scope that was named, or all that are there.
-fn targets(
-    client: &'static AgentClient,
-    entry: &EntryArgs,
-    context: &CommandContext<'_>,
-) -> Result<Vec<ClientEntryTarget>, CommandFailure> {
-    let folders = folders(&context.settings()?, context)?;
-    if let Some(scope) = entry.scope {
-        return Ok(vec![ClientEntryTarget::new(client, scope.into(), &entry.name, &folders)?]);
-    }
-    let all = client.scopes().into_iter();
-    Ok(all
-        .filter_map(|scope| ClientEntryTarget::new(client, scope, &entry.name, &folders).ok())
-        .collect())
+    Ok(ExitStatus::done_unless(failed))
 }
 
 /// Puts Capdeck where the servers were. What could not be taken stays with the agent.
@@ -143,11 +138,7 @@ fn replace_servers(
             plans.push(plan_takeover(target, &entry, &taken, ForeignPolicy::Keep, &records)?);
         }
     }
-    if !dry_run {
-        for plan in &plans {
-            plan.apply(&records)?;
-        }
-    }
+    apply(&plans, dry_run, &records)?;
     Ok(plans)
 }
 
@@ -163,7 +154,6 @@ fn print_report(
     let (dry_run, project_deck) = (args.dry_run, args.project_deck);
     if printer.wants_json() {
         let files: Vec<Value> = plans.iter().map(|plan| plan_to_json(plan, dry_run)).collect();
-        let items: Vec<Value> = items.iter().map(to_json).collect();
         printer.json(&json!({ "items": items, "files": files, "dryRun": dry_run }));
         return;
     }
@@ -199,33 +189,11 @@ fn print_report(
     let kept = items.iter().any(|item| matches!(item.outcome, ServerImport::Kept { .. }));
     let is_replaced = plans.iter().any(|plan| plan.change != ClientEntryChange::None);
     if kept && !dry_run && project_deck {
-        printer.note("review the project's files and allow them to act with: capdeck trust");
+        printer.note(TRUST_NEXT);
     }
     if kept && !dry_run && !is_replaced {
         printer.note("Test them: capdeck check");
     }
-}
-
-fn to_json(item: &ImportItem) -> Value {
-    let mut shown = json!({ "name": item.name, "scope": item.scope.as_str() });
-    match &item.outcome {
-        ServerImport::Kept { id, path, secrets, ignored } => {
-            shown["status"] = json!("taken");
-            shown["id"] = json!(id);
-            shown["path"] = json!(path);
-            shown["secrets"] = json!(secrets);
-            shown["ignored"] = json!(ignored);
-        }
-        ServerImport::Exists { path } => {
-            shown["status"] = json!("exists");
-            shown["path"] = json!(path);
-        }
-        ServerImport::Refused { reason } => {
-            shown["status"] = json!("refused");
-            shown["reason"] = json!(reason);
-        }
-    }
-    shown
 }
 
 /// The deck that servers are written into.
@@ -239,7 +207,10 @@ struct TargetDeck<'a> {
 }
 
 /// What became of one server.
+#[derive(Serialize)]
+#[serde(tag = "status", rename_all = "lowercase")]
 enum ServerImport {
+    #[serde(rename = "taken")]
     Kept {
         id: String,
         path: PathBuf,
@@ -264,11 +235,8 @@ impl ServerImport {
 
 impl<'a> TargetDeck<'a> {
     fn new(settings: &'a CommandSettings, is_project: bool, force: bool, dry_run: bool) -> Self {
-        let (folder, layer, readers) = if is_project {
-            (settings.project_deck_dir(), SourceLayer::ProjectFile, FileAccess::Everyone)
-        } else {
-            (settings.config_dir.clone(), SourceLayer::UserFile, FileAccess::Owner)
-        };
+        let (folder, readers) = settings.target_deck(is_project);
+        let layer = if is_project { SourceLayer::ProjectFile } else { SourceLayer::UserFile };
         Self { settings, folder, layer, readers, force, dry_run }
     }
 
@@ -292,14 +260,9 @@ impl<'a> TargetDeck<'a> {
     }
 
     fn write(&self, taken: &ImportedServer, path: &Path) -> Result<Vec<String>, CommandFailure> {
-        let words =
-            CapletWords { id: &taken.id, name: Some(&taken.name), description: None, tags: &[] };
-        let block = BackendBlock {
-            key: "mcpServer",
-            fields: taken.fields.clone(),
-            summary: taken.summary.clone(),
-        };
-        let text = CapletDocument::new(&words, block).render()?;
+        let (fields, summary) = (taken.fields.clone(), taken.summary.clone());
+        let block = BackendBlock { key: "mcpServer", fields, summary };
+        let text = caplet_text(&taken.id, Some(&taken.name), None, &[], block)?;
         let definition = self.check(&text, &taken.id, path)?;
         let names: Vec<String> = taken.secrets.iter().map(|secret| secret.name.clone()).collect();
         let vault = &self.settings.vault;
@@ -319,9 +282,7 @@ impl<'a> TargetDeck<'a> {
         for secret in &taken.secrets {
             vault.set(&secret.name, &Secret::new(secret.value.clone()))?;
         }
-        let existing =
-            if self.force { ExistingFilePolicy::Replace } else { ExistingFilePolicy::Keep };
-        write_new(path, &text, existing, self.readers)?;
+        write_new(path, &text, ExistingFilePolicy::of(self.force), self.readers)?;
         for name in &names {
             let holder = vault_holder(&definition);
             vault.grant(VaultGrant { holder, reference: name.clone(), entry: name.clone() })?;
@@ -331,13 +292,7 @@ impl<'a> TargetDeck<'a> {
 
     /// Reads the new file as the host would.
     fn check(&self, text: &str, id: &str, path: &Path) -> Result<Definition, CommandFailure> {
-        let source = SourceFile {
-            path: path.to_owned(),
-            layer: self.layer,
-            format: SourceFormat::Caplet { id: id.to_owned() },
-            text: Ok(text.to_owned()),
-        };
-        let deck = capdeck_definition::Deck::from_sources(vec![source]);
+        let deck = read_caplet(text, id, path, self.layer);
         let errors =
             deck.diagnostics.iter().filter(|found| found.severity == DiagnosticSeverity::Error);
         let errors: Vec<&str> = errors.map(|found| found.message.as_str()).collect();

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     context::CommandContext,
-    errors::{CommandFailure, CommandResult, ExitStatus},
+    errors::{CommandFailure, CommandResult, TRUST_NEXT},
     new_file::{ExistingFilePolicy, FileAccess, write_new},
     settings,
 };
@@ -27,32 +27,38 @@ pub(crate) struct InitArgs {
     force: bool,
 }
 
-/// What became of one file.
-struct FileOutcome {
-    path: PathBuf,
-    written: bool,
-}
+/// A file, and whether it was written.
+type FileOutcome = (PathBuf, bool);
 
 pub(crate) fn run(args: &InitArgs, context: &CommandContext<'_>) -> CommandResult {
     let InitArgs { project_deck, force } = args;
-    let (folder, example, readers) = if *project_deck {
-        let folder = context.settings()?.project_deck_dir();
-        (folder, ("repository.md", PROJECT_EXAMPLE), FileAccess::Everyone)
-    } else {
-        (context.settings()?.config_dir, ("machine.md", settings::MACHINE), FileAccess::Owner)
+    let (folder, readers) = context.settings()?.target_deck(*project_deck);
+    let (name, example) = match project_deck {
+        true => ("repository.md", PROJECT_EXAMPLE),
+        false => ("machine.md", settings::MACHINE),
     };
-    let existing = if *force { ExistingFilePolicy::Replace } else { ExistingFilePolicy::Keep };
-    let mut outcomes = Vec::new();
+    let existing = ExistingFilePolicy::of(*force);
     let other_config = folder.join("config.json");
-    if other_config.exists() {
+    let config = if other_config.exists() {
         // Two config files in one folder would leave one unread.
-        outcomes.push(FileOutcome { path: other_config, written: false });
+        (other_config, false)
     } else {
-        outcomes.push(write(folder.join("config.yaml"), CONFIG, existing, readers)?);
-    }
-    outcomes.push(write(folder.join(example.0), example.1, existing, readers)?);
-    report(&outcomes, *project_deck, context);
-    Ok(ExitStatus::Done)
+        write(folder.join("config.yaml"), CONFIG, existing, readers)?
+    };
+    let outcomes = [config, write(folder.join(name), example, existing, readers)?];
+    let item = |(path, is_written): &FileOutcome| json!({ "path": path, "status": if *is_written { "written" } else { "kept" } });
+    let items: Vec<Value> = outcomes.iter().map(item).collect();
+    let printer = context.printer;
+    printer.json_or(&json!({ "items": items }), || {
+        for (path, is_written) in &outcomes {
+            let verb = if *is_written { "wrote" } else { "kept" };
+            printer.note(&format!("{verb} {}", path.display()));
+        }
+        if *project_deck {
+            printer.note(TRUST_NEXT);
+        }
+        printer.note("see what is in the deck with: capdeck list");
+    })
 }
 
 fn write(
@@ -62,28 +68,8 @@ fn write(
     readers: FileAccess,
 ) -> Result<FileOutcome, CommandFailure> {
     match write_new(&path, text, existing, readers) {
-        Ok(()) => Ok(FileOutcome { path, written: true }),
-        Err(failure) if failure.code == "FILE_EXISTS" => Ok(FileOutcome { path, written: false }),
+        Ok(()) => Ok((path, true)),
+        Err(failure) if failure.code == "FILE_EXISTS" => Ok((path, false)),
         Err(failure) => Err(failure),
     }
-}
-
-fn report(outcomes: &[FileOutcome], project_deck: bool, context: &CommandContext<'_>) {
-    let printer = context.printer;
-    if printer.wants_json() {
-        let items: Vec<_> = outcomes
-            .iter()
-            .map(|one| json!({ "path": one.path, "status": if one.written { "written" } else { "kept" } }))
-            .collect();
-        printer.json(&json!({ "items": items }));
-        return;
-    }
-    for one in outcomes {
-        let verb = if one.written { "wrote" } else { "kept" };
-        printer.note(&format!("{verb} {}", one.path.display()));
-    }
-    if project_deck {
-        printer.note("review the project's files and allow them to act with: capdeck trust");
-    }
-    printer.note("see what is in the deck with: capdeck list");
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::{
     completion::ids,
     context::CommandContext,
-    errors::{CommandResult, ExitStatus},
+    errors::CommandResult,
     plain_text::{counted, lines, one_line, written},
     printer::{ColorPalette, TextStyle},
 };
@@ -30,27 +30,14 @@ pub(crate) fn run(args: &InspectArgs, context: &CommandContext<'_>) -> CommandRe
     let host = context.open_host()?;
     let printer = context.printer;
     let children = capabilities_of_file(&host.catalog(), &args.id);
+    let text = |one: &Capability| to_text(one, host.health(one), printer.palette());
     if !children.is_empty() {
-        if printer.wants_json() {
-            let items: Vec<Value> = children.iter().map(|child| inspection(&host, child)).collect();
-            printer.json(&json!({ "id": args.id, "items": items }));
-        } else {
-            let texts: Vec<String> = children
-                .iter()
-                .map(|child| to_text(child, host.health(child), printer.palette()))
-                .collect();
-            printer.data(&texts.join("\n"));
-        }
-        return Ok(ExitStatus::Done);
+        let items: Vec<Value> = children.iter().map(|child| inspection(&host, child)).collect();
+        let texts: Vec<String> = children.iter().map(|child| text(child)).collect();
+        return printer.show(&json!({ "id": args.id, "items": items }), &texts.join("\n"));
     }
     let capability = known_capability(&host, &args.id)?;
-    if printer.wants_json() {
-        printer.json(&inspection(&host, &capability));
-    } else {
-        let health = host.health(&capability);
-        printer.data(&to_text(&capability, health, printer.palette()));
-    }
-    Ok(ExitStatus::Done)
+    printer.show(&inspection(&host, &capability), &text(&capability))
 }
 
 fn to_text(capability: &Capability, health: HealthStatus, palette: ColorPalette) -> String {

@@ -14,8 +14,7 @@ use capdeck_install::{
 };
 
 use self::report::{
-    InstallOutcome, InstallReport, apply_failed, capability_file, finish_interrupted,
-    open_installer,
+    InstallReport, apply_failed, capability_file, finish_interrupted, open_installer,
 };
 use super::check::check_all;
 use crate::{
@@ -96,8 +95,7 @@ pub(crate) fn install(args: &InstallArgs, context: &CommandContext<'_>) -> Comma
     let report = InstallReport::new(&installer, &planned, &providers);
     report.check_errors(printer)?;
     if *dry_run {
-        report.print(InstallOutcome::Planned, printer);
-        return Ok(ExitStatus::Done);
+        return report.print(None, printer);
     }
     // Servers of plugins become files of the project's deck, which need trust like any other.
     let deck_dir = installer.project().join(".capdeck");
@@ -114,7 +112,7 @@ pub(crate) fn install(args: &InstallArgs, context: &CommandContext<'_>) -> Comma
         // Exactly what was shown, even if the file changed since.
         trust(&host, &settings)?;
     }
-    report.print(InstallOutcome::Done { skipped }, printer);
+    report.print(Some(skipped), printer)?;
     if *check { check_servers(context) } else { Ok(ExitStatus::Done) }
 }
 
@@ -145,18 +143,14 @@ fn confirm_plan(
     if yes {
         return Ok(());
     }
-    if !printer.can_ask() {
-        return Err(CommandFailure::request(
+    let refused = || {
+        CommandFailure::request(
             "NOT_TRUSTED",
             "this project is not trusted in its present state, so nothing was installed",
         )
-        .hint("the person reads the list above, then runs in a terminal: capdeck install"));
-    }
-    if printer.confirm("Install this, and trust the project?") {
-        Ok(())
-    } else {
-        Err(CommandFailure::request("CANCELLED", "nothing was installed"))
-    }
+        .hint("the person reads the list above, then runs in a terminal: capdeck install")
+    };
+    printer.require("Install this, and trust the project?", refused, "nothing was installed")
 }
 
 /// Installing is agreeing to what was shown, as `capdeck trust` is.
@@ -173,10 +167,6 @@ fn trust(host: &Host, settings: &CommandSettings) -> Result<(), CommandFailure> 
 /// Ids, for messages.
 pub(crate) fn ids(providers: &[&AgentProvider]) -> String {
     providers.iter().map(|provider| provider.id).collect::<Vec<_>>().join(", ")
-}
-
-pub(crate) fn interrupted(installer: &ProjectInstaller) -> Result<bool, CommandFailure> {
-    installer.is_interrupted().map_err(|error| apply_failed(&error))
 }
 
 /// The providers of this run, in the order they were named.
@@ -306,18 +296,15 @@ pub(crate) fn clean(args: &CleanArgs, context: &CommandContext<'_>) -> CommandRe
     let CleanArgs { dry_run, force } = args;
     let printer = context.printer;
     let settings = context.settings()?;
-    let project = settings.project.as_ref().map_or(&settings.start_dir, |project| &project.dir);
-    let mut installer = open_installer(&settings, project)?;
+    let mut installer = open_installer(&settings, settings.project_dir())?;
     finish_interrupted(&mut installer, *dry_run, printer)?;
     let edited = if *force { EditedPolicy::Overwrite } else { EditedPolicy::Keep };
     let plan = installer.plan_clean(edited);
     let report = InstallReport::new(&installer, &plan, &[]);
     report.check_errors(printer)?;
     if *dry_run {
-        report.print(InstallOutcome::Planned, printer);
-        return Ok(ExitStatus::Done);
+        return report.print(None, printer);
     }
     let skipped = installer.apply(plan).map_err(|error| apply_failed(&error))?;
-    report.print(InstallOutcome::Done { skipped }, printer);
-    Ok(ExitStatus::Done)
+    report.print(Some(skipped), printer)
 }

@@ -8,7 +8,7 @@ use crate::{
     errors::{CommandResult, ExitStatus},
     plain_text::{counted, written},
     printer::TextStyle,
-    table::{TableCell, TextTable},
+    table::{TextTable, cell, cell_or, styled},
 };
 
 /// Show what is in the deck
@@ -29,12 +29,9 @@ pub(crate) fn run(args: &ListArgs, context: &CommandContext<'_>) -> CommandResul
     let (shown, left_out): (Vec<ListItem>, Vec<ListItem>) =
         items.into_iter().partition(|item| *all || item.status.is_listed());
     let printer = context.printer;
-    if printer.wants_json() {
-        printer.json(&json!({ "items": shown }));
-    } else if shown.is_empty() {
-        printer.note("the deck is empty; put something into it with: capdeck add --help");
-    } else {
-        table(&shown).print(printer);
+    printer.json_or(&json!({ "items": shown }), || {
+        let nothing = "the deck is empty; put something into it with: capdeck add --help";
+        table(&shown).print_or(nothing, printer);
         for item in &shown {
             if let Some(chaos) = &item.chaos {
                 printer.warn(&format!("`{}` has faults injected by `chaos`: {chaos}", item.id));
@@ -58,27 +55,23 @@ pub(crate) fn run(args: &ListArgs, context: &CommandContext<'_>) -> CommandResul
                 }
             }
         }
-    }
+    })?;
     note_left_out(&left_out, context);
     Ok(ExitStatus::Done)
 }
 
 fn table(items: &[ListItem]) -> TextTable {
-    let mut table =
-        TextTable::new(["ID", "STATUS", "BACKEND", "EXPOSURE", "TOKENS", "DESCRIPTION"]);
-    for item in items {
-        table.row([
-            TableCell::plain(&item.id),
-            TableCell::styled(style(item), item.word()),
-            TableCell::plain(item.backend.map_or("-", |backend| backend.as_str())),
-            TableCell::plain(item.exposure.map_or_else(|| "-".to_owned(), written)),
-            TableCell::plain(
-                item.tokens.map_or_else(|| "?".to_owned(), |tokens| tokens.to_string()),
-            ),
-            TableCell::plain(&item.description),
-        ]);
-    }
-    table
+    let heading = ["ID", "STATUS", "BACKEND", "EXPOSURE", "TOKENS", "DESCRIPTION"];
+    TextTable::new(heading, items, |item| {
+        [
+            cell(&item.id),
+            styled(style(item), item.word()),
+            cell_or("-", item.backend.map(|backend| backend.as_str())),
+            cell_or("-", item.exposure.map(written)),
+            cell_or("?", item.tokens),
+            cell(&item.description),
+        ]
+    })
 }
 
 /// Broken and untrusted entries are never passed over in silence.

@@ -10,14 +10,12 @@ use capdeck_install::{
 };
 use serde_json::{Value, json};
 
-use self::change::{
-    PackageArgs, PackageOutcome, PackageVerdict, carry_out, conclude, failed, git, item, show,
-};
+use self::change::{PackageArgs, PackageOutcome, PackageVerdict, conclude, failed, git, judge};
 use crate::{
     completion::ids,
     context::CommandContext,
-    errors::{CommandFailure, CommandResult, ExitStatus},
-    plain_text::written,
+    errors::{CommandFailure, CommandResult},
+    plain_text::{without_nulls, written},
 };
 
 /// Get capabilities from a folder or a git repository
@@ -56,14 +54,12 @@ pub(crate) fn get(args: &GetArgs, context: &CommandContext<'_>) -> CommandResult
     let progress = printer.progress(&format!("fetching {text}"));
     let fetched = source.fetch(&git(&settings)).map_err(failed)?;
     drop(progress);
-    let deck = PackageDeck::new(&package.deck_dir(&settings));
+    let deck = PackageDeck::new(&settings.target_deck(package.project_deck).0);
     let command = format!("capdeck get {text}");
     let mut outcomes = Vec::new();
     for found in find_packages(&fetched.dir, ids).map_err(failed)? {
         let change = deck.change(found, &fetched.source).map_err(failed)?;
-        show(&change, printer);
-        let verdict = package.judge(&change, &command, printer);
-        outcomes.push(PackageOutcome { change, verdict });
+        outcomes.push(judge(change, package, &command, printer));
     }
     // All of what was asked for, or nothing.
     let is_refused =
@@ -72,12 +68,7 @@ pub(crate) fn get(args: &GetArgs, context: &CommandContext<'_>) -> CommandResult
     if !may_write {
         name_the_rest(&mut outcomes, &command);
     }
-    let mut items = Vec::new();
-    for outcome in &outcomes {
-        let is_written = may_write && carry_out(&deck, outcome, package)?;
-        items.push(item(outcome, is_written));
-    }
-    conclude(&outcomes, items, package, context)
+    conclude(&outcomes, may_write.then_some(&deck), package, context)
 }
 
 /// Where one is refused none is written, so the hint names the command for the others.
@@ -116,7 +107,7 @@ pub(crate) fn update(args: &UpdateArgs, context: &CommandContext<'_>) -> Command
     let UpdateArgs { ids, package } = args;
     let printer = context.printer;
     let settings = context.settings()?;
-    let deck = PackageDeck::new(&package.deck_dir(&settings));
+    let deck = PackageDeck::new(&settings.target_deck(package.project_deck).0);
     let lock = deck.lock().map_err(failed)?;
     let chosen: Vec<LockedPackage> = if ids.is_empty() {
         lock.packages.clone()
@@ -146,18 +137,11 @@ pub(crate) fn update(args: &UpdateArgs, context: &CommandContext<'_>) -> Command
         let Some(fetched) = sources.get(&key) else { continue };
         for found in find_packages(&fetched.dir, std::slice::from_ref(&known.id)).map_err(failed)? {
             let change = deck.change(found, &fetched.source).map_err(failed)?;
-            show(&change, printer);
             let command = format!("capdeck update {}", known.id);
-            let verdict = package.judge(&change, &command, printer);
-            outcomes.push(PackageOutcome { change, verdict });
+            outcomes.push(judge(change, package, &command, printer));
         }
     }
-    let mut items = Vec::new();
-    for outcome in &outcomes {
-        let is_written = carry_out(&deck, outcome, package)?;
-        items.push(item(outcome, is_written));
-    }
-    conclude(&outcomes, items, package, context)
+    conclude(&outcomes, Some(&deck), package, context)
 }
 
 /// Remove installed packages
@@ -177,7 +161,7 @@ pub(crate) fn remove(args: &RemoveArgs, context: &CommandContext<'_>) -> Command
     let RemoveArgs { ids, package } = args;
     let printer = context.printer;
     let settings = context.settings()?;
-    let deck = PackageDeck::new(&package.deck_dir(&settings));
+    let deck = PackageDeck::new(&settings.target_deck(package.project_deck).0);
     let removals: Vec<PackageRemoval> =
         ids.iter().map(|id| deck.removal(id)).collect::<Result<_, _>>().map_err(failed)?;
     for removal in &removals {
@@ -198,23 +182,17 @@ pub(crate) fn remove(args: &RemoveArgs, context: &CommandContext<'_>) -> Command
         if !package.dry_run {
             deck.remove(removal).map_err(failed)?;
         }
-        let mut item = json!({
+        items.push(without_nulls(json!({
             "id": removal.id,
             "path": removal.path,
             "wasThere": removal.is_there,
             "removed": !package.dry_run,
-        });
-        if let Some(obstacle) = removal.obstacle {
-            item["obstacle"] = json!(written(obstacle));
-        }
-        items.push(item);
+            "obstacle": removal.obstacle.map(written),
+        })));
         let verb = if package.dry_run { "would remove" } else { "removed" };
         if !printer.wants_json() {
             printer.note(&format!("{verb} {}", removal.path.display()));
         }
     }
-    if printer.wants_json() {
-        printer.json(&json!({ "items": items }));
-    }
-    Ok(ExitStatus::Done)
+    printer.json_or(&json!({ "items": items }), || ())
 }

@@ -7,38 +7,29 @@ use capdeck_catalog::{
 };
 use capdeck_definition::{PinMode, reveal};
 use capdeck_host::{Host, PinItem, PinReview, known_capability, pin_changes, pin_items};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::command_table;
 use crate::{
+    arguments::plain,
     completion::{ids, tools_of_id},
     context::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus},
-    plain_text::one_line,
+    plain_text::{one_line, written},
     printer::{ColorPalette, TextStyle},
-    table::{TableCell, TextTable},
+    table::{TextTable, cell, styled},
 };
 
-/// Show and approve the definitions of tools
-///
-/// The first sight of a tool's name, texts, schemas and annotations is pinned. A server that changes them later is reported, and
-/// with `pins: block` the changed tool is held until you approve it.
-#[derive(Debug, clap::Args)]
-pub(crate) struct PinsArgs {
-    #[command(subcommand)]
-    command: PinsCommand,
-}
-
 command_table! {
-    enum PinsCommand {
+    /// Show and approve the definitions of tools
+    ///
+    /// The first sight of a tool's name, texts, schemas and annotations is pinned. A server that changes them later is reported, and
+    /// with `pins: block` the changed tool is held until you approve it.
+    pub(crate) enum PinsCommand {
         List(PinListArgs) => list,
         Diff(PinDiffArgs) => diff,
         Approve(PinApproveArgs) => approve,
     }
-}
-
-pub(crate) fn run(args: &PinsArgs, context: &CommandContext<'_>) -> CommandResult {
-    args.command.run(context)
 }
 
 /// The capabilities a command is about, each with its review: one, or all that are watched.
@@ -73,7 +64,7 @@ pub(crate) fn review(host: &Host, capability: &Capability) -> Result<PinReview, 
 ///
 /// Nothing is connected: what is listed is what the servers said last.
 #[derive(Debug, clap::Args)]
-struct PinListArgs {
+pub(crate) struct PinListArgs {
     /// Only this capability.
     #[arg(value_name = "ID", add = ids())]
     id: Option<String>,
@@ -89,44 +80,32 @@ fn list(args: &PinListArgs, context: &CommandContext<'_>) -> CommandResult {
             pin_items(capability, host.offered_to_anyone(capability).as_ref(), review)
         })
         .collect();
-    if printer.wants_json() {
-        printer.json(&json!({ "items": items }));
-        return Ok(ExitStatus::Done);
-    }
-    let mut table = TextTable::new(["CAPABILITY", "TOOL", "STATUS", "PINS", "DIGEST", "NOTE"]);
-    for item in &items {
-        let style = if item.status == "pinned" { TextStyle::Good } else { TextStyle::Careful };
-        let digest: String =
-            item.digest.iter().flat_map(|digest| digest.chars().take(12)).collect();
-        table.row([
-            TableCell::plain(&item.capability),
-            TableCell::plain(&item.tool),
-            TableCell::styled(style, item.status),
-            TableCell::plain(mode_name(item.mode)),
-            TableCell::dim(digest),
-            TableCell::plain(note_of(item)),
-        ]);
-    }
-    table.print(printer);
-    for (capability, review) in &reviews {
-        if review.book.as_ref().is_some_and(|book| book.is_repointed) {
-            let id = &capability.definition.id;
-            printer.warn(&format!("`{id}`: endpoint changed; tools pinned again"));
+    printer.json_or(&json!({ "items": items }), || {
+        let heading = ["CAPABILITY", "TOOL", "STATUS", "PINS", "DIGEST", "NOTE"];
+        let table = TextTable::new(heading, &items, |item| {
+            let style = if item.status == "pinned" { TextStyle::Good } else { TextStyle::Careful };
+            let digest: String =
+                item.digest.iter().flat_map(|digest| digest.chars().take(12)).collect();
+            [
+                cell(&item.capability),
+                cell(&item.tool),
+                styled(style, item.status),
+                cell(written(item.mode)),
+                styled(TextStyle::Dim, digest),
+                cell(note_of(item)),
+            ]
+        });
+        table.print(printer);
+        for (capability, review) in &reviews {
+            if review.book.as_ref().is_some_and(|book| book.is_repointed) {
+                let id = &capability.definition.id;
+                printer.warn(&format!("`{id}`: endpoint changed; tools pinned again"));
+            }
         }
-    }
-    if reviews.iter().any(|(_, review)| !review.is_clean()) {
-        printer.note("see what changed with: capdeck pins diff");
-    }
-    Ok(ExitStatus::Done)
-}
-
-/// The mode as it is written in files.
-fn mode_name(mode: PinMode) -> &'static str {
-    match mode {
-        PinMode::Off => "off",
-        PinMode::Warn => "warn",
-        PinMode::Block => "block",
-    }
+        if reviews.iter().any(|(_, review)| !review.is_clean()) {
+            printer.note("see what changed with: capdeck pins diff");
+        }
+    })
 }
 
 fn note_of(item: &PinItem) -> String {
@@ -145,7 +124,7 @@ fn note_of(item: &PinItem) -> String {
 ///
 /// Exits with 1 when something changed. Hidden characters are spelled out.
 #[derive(Debug, clap::Args)]
-struct PinDiffArgs {
+pub(crate) struct PinDiffArgs {
     /// Only this capability.
     #[arg(value_name = "ID", add = ids())]
     id: Option<String>,
@@ -167,15 +146,15 @@ fn diff(args: &PinDiffArgs, context: &CommandContext<'_>) -> CommandResult {
         text.push_str(&part.to_text(printer.palette()));
     }
     let changed = !items.is_empty();
-    if printer.wants_json() {
-        printer.json(&json!({ "items": items }));
-    } else if changed {
-        printer.data(&text);
-        printer.note("take it as it is now with: capdeck pins approve ID [TOOL]");
-    } else {
-        printer.note("everything is as it was pinned");
-    }
-    Ok(if changed { ExitStatus::RequestFailed } else { ExitStatus::Done })
+    printer.json_or(&json!({ "items": items }), || {
+        if changed {
+            printer.data(&text);
+            printer.note("take it as it is now with: capdeck pins approve ID [TOOL]");
+        } else {
+            printer.note("everything is as it was pinned");
+        }
+    })?;
+    Ok(ExitStatus::done_unless(changed))
 }
 
 /// One capability's share of the answer.
@@ -249,11 +228,8 @@ fn write_part(text: &mut String, change: &DefinitionChange, palette: ColorPalett
         | DefinitionChange::OutputSchema { members }
         | DefinitionChange::Annotations { members } => {
             for member in members {
-                lines(
-                    &path_of(change.part(), member),
-                    value_text(&member.before),
-                    value_text(&member.after),
-                );
+                let (before, after) = (member.before.as_ref(), member.after.as_ref());
+                lines(&path_of(change.part(), member), before.map(plain), after.map(plain));
             }
         }
     }
@@ -269,18 +245,11 @@ fn path_of(part: &str, member: &MemberChange) -> String {
     }
 }
 
-fn value_text(value: &Option<Value>) -> Option<String> {
-    value.as_ref().map(|value| match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    })
-}
-
 /// Approve a capability's definitions as they are now
 ///
 /// What was held is offered again; a running host notices by itself. Look first: capdeck pins diff ID
 #[derive(Debug, clap::Args)]
-struct PinApproveArgs {
+pub(crate) struct PinApproveArgs {
     /// The capability's id.
     #[arg(value_name = "ID", add = ids())]
     id: String,
@@ -291,7 +260,6 @@ struct PinApproveArgs {
 
 fn approve(args: &PinApproveArgs, context: &CommandContext<'_>) -> CommandResult {
     let PinApproveArgs { id, tool } = args;
-    let printer = context.printer;
     let host = context.open_host()?;
     let capability = known_capability(&host, id)?;
     let unknown = || {
@@ -319,11 +287,7 @@ fn approve(args: &PinApproveArgs, context: &CommandContext<'_>) -> CommandResult
             CommandFailure::request("FILE_ERROR", format!("cannot save the pins: {error}"))
         })?
         .ok_or_else(unknown)?;
-    if printer.wants_json() {
-        printer.json(&json!({ "id": id, "tool": tool, "approved": count }));
-    } else {
-        let what = tool.as_deref().map_or_else(|| id.clone(), |tool| format!("{id}.{tool}"));
-        printer.note(&format!("approved as it is now: {what}"));
-    }
-    Ok(ExitStatus::Done)
+    let what = tool.as_deref().map_or_else(|| id.clone(), |tool| format!("{id}.{tool}"));
+    let approved = json!({ "id": id, "tool": tool, "approved": count });
+    context.printer.answer(&approved, &format!("approved as it is now: {what}"))
 }

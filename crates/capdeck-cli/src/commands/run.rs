@@ -16,6 +16,7 @@ use serde_json::{Value, value::RawValue};
 
 use super::call::CallWatcher;
 use crate::{
+    args::choice,
     context::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus, to_person},
     plain_text,
@@ -44,18 +45,11 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     timeout_ms: Option<u64>,
     /// Check types first: `warn` reports what is wrong, `full` does not run such code.
-    #[arg(long, value_enum, value_name = "HOW")]
-    check: Option<CheckArg>,
+    #[arg(long, value_name = "HOW", value_parser = choice([("warn", "", TypeCheck::Warn), ("full", "", TypeCheck::Full)]))]
+    check: Option<TypeCheck>,
     /// For a person at the keyboard: approve every call that your policy asks about. Agents leave that to their person.
     #[arg(long, short)]
     yes: bool,
-}
-
-/// What a type check does.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum CheckArg {
-    Warn,
-    Full,
 }
 
 pub(crate) fn run(args: &RunArgs, context: &CommandContext<'_>) -> CommandResult {
@@ -67,11 +61,7 @@ pub(crate) fn run(args: &RunArgs, context: &CommandContext<'_>) -> CommandResult
         code: source.text.clone(),
         timeout: args.timeout_ms.map(Duration::from_millis),
         session: SessionChoice::Once,
-        check: match args.check {
-            None => TypeCheck::Off,
-            Some(CheckArg::Warn) => TypeCheck::Warn,
-            Some(CheckArg::Full) => TypeCheck::Full,
-        },
+        check: args.check.unwrap_or(TypeCheck::Off),
         consent: if args.yes { CallConsent::Given } else { CallConsent::NotAsked },
     };
     let report = with_caller(context.open_host()?, client, caller, async |session, call| {
@@ -111,10 +101,7 @@ pub(super) fn show_report(
 fn print(value: &RawValue, printer: &Printer) {
     match serde_json::from_str(value.get()).unwrap_or_default() {
         Value::Null => {}
-        Value::String(text) if printer.stdout_is_terminal() => {
-            printer.data(&plain_text::lines(&text));
-        }
-        Value::String(text) => printer.data(&text),
+        Value::String(text) => printer.foreign(&text),
         other => printer.json(&other),
     }
 }

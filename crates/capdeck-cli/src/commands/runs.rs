@@ -1,8 +1,13 @@
-//! `capdeck runs`: recorded runs of code mode.
+//! `capdeck runs` and `test`: recorded runs of code mode, and tests of code, without any server.
 
-use std::sync::Arc;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use capdeck_host::{CallConsent, RunRecord, RunReplayer, RunState, TestFile, code_mode};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
@@ -13,24 +18,18 @@ use super::{
 use crate::{
     context::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus},
-    plain_text::{lines, one_line},
+    plain_text::{counted, lines, one_line, time},
     printer::{Printer, TextStyle},
     runtime::{single_thread, with_session},
-    table::{TableCell, TextTable},
+    table::{TextTable, cell, cell_or, styled},
 };
 
-/// Recorded runs of code: list, show, resume and replay them
-///
-/// Every run of code is recorded: its code, its calls with their answers, and what came of it. A run that waits for your
-/// approval resumes where it stopped. Records are kept for some days; `runs` in your config says how long, or turns them off.
-#[derive(Debug, clap::Args)]
-pub(crate) struct RunsArgs {
-    #[command(subcommand)]
-    command: RunsCommand,
-}
-
 command_table! {
-    enum RunsCommand {
+    /// Recorded runs of code: list, show, resume and replay them
+    ///
+    /// Every run of code is recorded: its code, its calls with their answers, and what came of it. A run that waits for your
+    /// approval resumes where it stopped. Records are kept for some days; `runs` in your config says how long, or turns them off.
+    pub(crate) enum RunsCommand {
         List(RunListArgs) => list,
         Show(RunShowArgs) => show,
         Resume(RunResumeArgs) => resume,
@@ -38,13 +37,9 @@ command_table! {
     }
 }
 
-pub(crate) fn run(args: &RunsArgs, context: &CommandContext<'_>) -> CommandResult {
-    args.command.run(context)
-}
-
 /// Show recorded runs, the newest first
 #[derive(Debug, clap::Args)]
-struct RunListArgs {
+pub(crate) struct RunListArgs {
     /// Only runs that wait for a person.
     #[arg(long)]
     paused: bool,
@@ -56,34 +51,27 @@ fn list(args: &RunListArgs, context: &CommandContext<'_>) -> CommandResult {
     let wanted = |run: &&RunRecord| !args.paused || run.state == RunState::Paused;
     let runs: Vec<&RunRecord> = listing.runs.iter().filter(wanted).collect();
     let problems: Vec<String> = listing.problems.iter().map(ToString::to_string).collect();
-    if printer.wants_json() {
-        let items: Vec<Value> = runs.iter().map(|run| run.summary()).collect();
-        printer.json(&json!({ "items": items, "problems": problems }));
-        return Ok(ExitStatus::Done);
-    }
-    for problem in &problems {
-        printer.warn(problem);
-    }
-    if runs.is_empty() {
-        printer.note("no runs are recorded");
-        return Ok(ExitStatus::Done);
-    }
-    let mut table = TextTable::new(["ID", "AT", "STATE", "CALLS", "CLIENT", "CODE"]);
-    for run in &runs {
-        table.row([
-            TableCell::styled(TextStyle::Strong, &run.id),
-            TableCell::plain(run.at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()),
-            TableCell::styled(style(run.state), run.state.as_str()),
-            TableCell::plain(run.calls.len().to_string()),
-            TableCell::plain(&run.client),
-            TableCell::plain(run.headline()),
-        ]);
-    }
-    table.print(printer);
-    if runs.iter().any(|run| run.state == RunState::Paused) {
-        printer.note("resume a paused run: capdeck runs resume ID");
-    }
-    Ok(ExitStatus::Done)
+    let items: Vec<Value> = runs.iter().map(|run| run.summary()).collect();
+    printer.json_or(&json!({ "items": items, "problems": problems }), || {
+        for problem in &problems {
+            printer.warn(problem);
+        }
+        let heading = ["ID", "AT", "STATE", "CALLS", "CLIENT", "CODE"];
+        let table = TextTable::new(heading, &runs, |run| {
+            [
+                styled(TextStyle::Strong, &run.id),
+                cell(time(run.at)),
+                styled(style(run.state), run.state.as_str()),
+                cell(run.calls.len()),
+                cell(&run.client),
+                cell(run.headline()),
+            ]
+        });
+        table.print_or("no runs are recorded", printer);
+        if runs.iter().any(|run| run.state == RunState::Paused) {
+            printer.note("resume a paused run: capdeck runs resume ID");
+        }
+    })
 }
 
 fn style(state: RunState) -> TextStyle {
@@ -100,7 +88,7 @@ fn style(state: RunState) -> TextStyle {
 /// Answers of tools are not shown, and what looks like a secret is taken out. With --as-test the run is printed as a file for
 /// `capdeck test`, with the answers it had: look through it before you pass it on.
 #[derive(Debug, clap::Args)]
-struct RunShowArgs {
+pub(crate) struct RunShowArgs {
     /// The run's id, or its beginning or end.
     #[arg(value_name = "ID")]
     id: String,
@@ -115,27 +103,17 @@ fn show(args: &RunShowArgs, context: &CommandContext<'_>) -> CommandResult {
     let run = store.find(&args.id)?;
     if args.as_test {
         let test = TestFile::of(&store.chain(run)?);
-        if printer.wants_json() {
-            printer.json(&test);
-        } else {
-            printer.data(&test.to_yaml());
-        }
-        return Ok(ExitStatus::Done);
+        return printer.show(&test, &test.to_yaml());
     }
     let shown = run.shown();
-    if printer.wants_json() {
-        printer.json(&shown);
-    } else {
-        print_run(&run, &shown, printer);
-    }
-    Ok(ExitStatus::Done)
+    printer.json_or(&shown, || print_run(&run, &shown, printer))
 }
 
 fn print_run(run: &RunRecord, shown: &Value, printer: &Printer) {
     let text = |key: &str| shown.get(key).and_then(Value::as_str).unwrap_or_default();
     let line = |name: &str, value: &str| printer.data(&format!("{name:<8}  {value}\n"));
     line("run", &run.id);
-    line("at", &run.at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string());
+    line("at", &time(run.at));
     line("state", run.state.as_str());
     line("client", &one_line(&run.client));
     if let Some(after) = &run.after {
@@ -148,17 +126,12 @@ fn print_run(run: &RunRecord, shown: &Value, printer: &Printer) {
     let calls = shown.get("calls").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     if !calls.is_empty() {
         printer.data("\n");
-        let mut table = TextTable::new(["CALL", "OUTCOME", "ARGUMENTS"]);
-        for call in calls {
+        let table = TextTable::new(["CALL", "OUTCOME", "ARGUMENTS"], calls, |call| {
             let text = |key: &str| call.get(key).and_then(Value::as_str).unwrap_or_default();
             let args = call.get("args");
             let args = args.and_then(|args| args.get("args")).or(args);
-            table.row([
-                TableCell::plain(text("call")),
-                TableCell::plain(text("outcome")),
-                TableCell::plain(args.map(ToString::to_string).unwrap_or_default()),
-            ]);
-        }
+            [cell(text("call")), cell(text("outcome")), cell_or("", args)]
+        });
         table.print(printer);
     }
     if let Some(value) = shown.get("value") {
@@ -178,7 +151,7 @@ fn print_run(run: &RunRecord, shown: &Value, printer: &Printer) {
 /// The code runs again from its start with the answers it had, and goes on from where it stopped; nothing that was called is
 /// called again. Approve its calls first with `capdeck approve`, or answer here.
 #[derive(Debug, clap::Args)]
-struct RunResumeArgs {
+pub(crate) struct RunResumeArgs {
     /// The run's id, or its beginning or end.
     #[arg(value_name = "ID")]
     id: String,
@@ -214,7 +187,7 @@ fn resume(args: &RunResumeArgs, context: &CommandContext<'_>) -> CommandResult {
 ///
 /// The code runs again with the same clock, the same random numbers and the recorded answers. Nothing is connected.
 #[derive(Debug, clap::Args)]
-struct RunReplayArgs {
+pub(crate) struct RunReplayArgs {
     /// The run's id, or its beginning or end.
     #[arg(value_name = "ID")]
     id: String,
@@ -230,18 +203,85 @@ fn replay(args: &RunReplayArgs, context: &CommandContext<'_>) -> CommandResult {
     let rehearsal = RunReplayer::new(settings.sandbox_worker()?);
     let replayed = single_thread()?.block_on(rehearsal.replay(&chain))?;
     let differences = replayed.map(|replayed| replayed.differences).unwrap_or_default();
-    if printer.wants_json() {
-        printer.json(&json!({
-            "id": id,
-            "isSame": differences.is_empty(),
-            "differences": differences,
-        }));
-    } else if differences.is_empty() {
-        printer.data("the same calls and the same outcome\n");
-    } else {
+    let is_same = differences.is_empty();
+    if !is_same && !printer.wants_json() {
         let text: String = differences.iter().map(|one| format!("{one}\n")).collect();
         return Err(CommandFailure::request("RUN_DIVERGED", format!("run `{id}` does not repeat"))
             .with_details(text.trim_end()));
     }
-    Ok(if differences.is_empty() { ExitStatus::Done } else { ExitStatus::RequestFailed })
+    let report = json!({ "id": id, "isSame": is_same, "differences": differences });
+    printer.show(&report, "the same calls and the same outcome\n")?;
+    Ok(ExitStatus::done_unless(!is_same))
+}
+
+/// Run tests of code against recorded answers
+///
+/// A test has code, the answers its calls get, and what is expected of it. Nothing is connected, so it runs the same
+/// anywhere. Make one of a recorded run with: capdeck runs show ID --as-test > name.test.yaml
+#[derive(Debug, clap::Args)]
+pub(crate) struct TestArgs {
+    /// Test files, YAML or JSON.
+    #[arg(value_name = "FILE", required = true, value_hint = clap::ValueHint::FilePath)]
+    files: Vec<PathBuf>,
+}
+
+/// What came of one file.
+#[derive(Serialize)]
+struct CodeTestOutcome {
+    file: String,
+    test: String,
+    passed: bool,
+    failures: Vec<String>,
+}
+
+pub(crate) fn test(args: &TestArgs, context: &CommandContext<'_>) -> CommandResult {
+    let printer = context.printer;
+    let tests =
+        args.files.iter().map(|file| read(file)).collect::<Result<Vec<_>, CommandFailure>>()?;
+    let rehearsal = RunReplayer::new(context.settings()?.sandbox_worker()?);
+    let outcomes: Vec<CodeTestOutcome> = single_thread()?.block_on(async {
+        let mut outcomes = Vec::new();
+        for (file, test) in args.files.iter().zip(tests) {
+            let failures = rehearsal.test(&test).await.failures;
+            let (file, passed) = (file.display().to_string(), failures.is_empty());
+            outcomes.push(CodeTestOutcome { file, test: test.test, passed, failures });
+        }
+        outcomes
+    });
+    let failed = outcomes.iter().filter(|one| !one.passed).count();
+    let passed = outcomes.len() - failed;
+    printer.json_or(&json!({ "items": outcomes, "passed": passed, "failed": failed }), || {
+        for one in &outcomes {
+            let word = match one.passed {
+                true => printer.palette().paint(TextStyle::Good, "pass"),
+                false => printer.palette().paint(TextStyle::Bad, "FAIL"),
+            };
+            printer.data(&format!("{word}  {}: {}\n", one.file, one.test));
+            for failure in &one.failures {
+                printer.data(&format!("      {failure}\n"));
+            }
+        }
+        let total = counted(outcomes.len(), "test", "tests");
+        printer.note(&format!("{total}, {failed} failed"));
+    })?;
+    Ok(ExitStatus::done_unless(failed > 0))
+}
+
+fn read(path: &Path) -> Result<TestFile, CommandFailure> {
+    let text =
+        fs::read_to_string(path).map_err(|error| CommandFailure::file("read", path, &error))?;
+    let unreadable = |reason: String| {
+        CommandFailure::setup("TEST_INVALID", format!("`{}` is no test: {reason}", path.display()))
+            .hint("make one of a recorded run with: capdeck runs show ID --as-test")
+    };
+    let value: Value =
+        serde_saphyr::from_str(&text).map_err(|error| unreadable(in_one_line(&error)))?;
+    serde_json::from_value(value).map_err(|error| unreadable(error.to_string()))
+}
+
+/// What is wrong and where, without the picture of the lines around it.
+fn in_one_line(error: &serde_saphyr::Error) -> String {
+    let text = error.to_string();
+    let first = text.lines().next().unwrap_or_default();
+    first.trim_start_matches("error: ").to_owned()
 }

@@ -5,8 +5,10 @@ use std::io;
 use capdeck_definition::Exposure;
 use capdeck_host::{CapabilityId, Host, SessionScope, ViewPolicy};
 use capdeck_serve::CapsuleReference;
+use clap::builder::TypedValueParser;
 
 use crate::{
+    args::choice,
     completion::ids,
     context::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus},
@@ -26,39 +28,42 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "NAME")]
     view: Option<String>,
     /// Offer every capability this way, whatever its file says.
-    #[arg(long, value_enum, value_name = "MODE")]
-    exposure: Option<ExposureMode>,
+    #[arg(long, value_name = "MODE", value_parser = exposures())]
+    exposure: Option<Exposure>,
 }
 
 /// The ways to offer tools, under the names that files have for them. Other spellings are those of capability files and
 /// of flags in general.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub(crate) enum ExposureMode {
-    /// Every tool under its own name.
-    #[value(alias = "expose-all")]
-    Direct,
-    /// One wrapper tool per capability.
-    Progressive,
-    /// Three tools that find and call everything.
-    Search,
-    /// One tool that runs TypeScript against everything.
-    #[value(alias = "code-mode")]
-    CodeMode,
-    /// Both of the last two.
-    #[value(alias = "code-mode-and-search")]
-    CodeModeAndSearch,
-    /// `direct` and `code_mode`.
-    #[value(alias = "direct-and-code-mode")]
-    DirectAndCodeMode,
-    /// `progressive` and `code_mode`.
-    #[value(alias = "progressive-and-code-mode")]
-    ProgressiveAndCodeMode,
-    /// Two tools: one sets up what the task needs, one calls it.
-    #[value(alias = "on-demand")]
-    OnDemand,
-    /// Nothing; tools are reached by `capdeck sh`.
-    None,
+const EXPOSURES: [(&str, &str, Exposure); 9] = [
+    ("direct|expose-all", "Every tool under its own name", Exposure::Direct),
+    ("progressive", "One wrapper tool per capability", Exposure::Progressive),
+    ("search", "Three tools that find and call everything", Exposure::Search),
+    ("code_mode|code-mode", "One tool that runs TypeScript against everything", Exposure::CodeMode),
+    (
+        "code_mode_and_search|code-mode-and-search",
+        "Both of the last two",
+        Exposure::CodeModeAndSearch,
+    ),
+    (
+        "direct_and_code_mode|direct-and-code-mode",
+        "`direct` and `code_mode`",
+        Exposure::DirectAndCodeMode,
+    ),
+    (
+        "progressive_and_code_mode|progressive-and-code-mode",
+        "`progressive` and `code_mode`",
+        Exposure::ProgressiveAndCodeMode,
+    ),
+    (
+        "on_demand|on-demand",
+        "Two tools: one sets up what the task needs, one calls it",
+        Exposure::OnDemand,
+    ),
+    ("none", "Nothing; tools are reached by `capdeck sh`", Exposure::None),
+];
+
+pub(super) fn exposures() -> impl TypedValueParser<Value = Exposure> {
+    choice(EXPOSURES)
 }
 
 pub(crate) fn run(args: &ServeArgs, context: &CommandContext<'_>) -> CommandResult {
@@ -81,7 +86,7 @@ pub(crate) fn run(args: &ServeArgs, context: &CommandContext<'_>) -> CommandResu
                 return Err(no_view(&host, name));
             }
             let view = view.as_deref().map(Into::into);
-            SessionScope::Deck(ViewPolicy { exposure: exposure.map(Exposure::from), view })
+            SessionScope::Deck(ViewPolicy { exposure: *exposure, view })
         }
     };
     serve_on_stdio(&host, scope, async || Ok(()))
@@ -107,10 +112,7 @@ fn serve_capsule(host: &Host, name: &str) -> CommandResult {
     until_stopped(host, async || {
         let found = CapsuleReference::find(host, name).await.map_err(|failure| {
             let refused = CommandFailure::request("CAPSULE", failure.message);
-            match failure.hint {
-                Some(hint) => refused.hint(hint),
-                None => refused,
-            }
+            CommandFailure { hint: failure.hint, ..refused }
         })?;
         let place = found.ok_or_else(|| {
             CommandFailure::usage(format!("there is no capsule `{name}`")).hint(
@@ -153,27 +155,9 @@ fn no_view(host: &Host, name: &str) -> CommandFailure {
     }
 }
 
-impl From<ExposureMode> for Exposure {
-    fn from(mode: ExposureMode) -> Self {
-        match mode {
-            ExposureMode::Direct => Self::Direct,
-            ExposureMode::Progressive => Self::Progressive,
-            ExposureMode::Search => Self::Search,
-            ExposureMode::CodeMode => Self::CodeMode,
-            ExposureMode::CodeModeAndSearch => Self::CodeModeAndSearch,
-            ExposureMode::DirectAndCodeMode => Self::DirectAndCodeMode,
-            ExposureMode::ProgressiveAndCodeMode => Self::ProgressiveAndCodeMode,
-            ExposureMode::OnDemand => Self::OnDemand,
-            ExposureMode::None => Self::None,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-
-    use clap::ValueEnum as _;
 
     use super::*;
     use crate::plain_text::written;
@@ -183,14 +167,14 @@ mod tests {
         let schema = capdeck_definition::caplet_schema();
         let listed = schema["$defs"]["Exposure"]["oneOf"].as_array().unwrap().iter();
         let of_files: BTreeSet<&str> = listed.map(|one| one["const"].as_str().unwrap()).collect();
-        let modes = ExposureMode::value_variants().iter();
-        let of_flag: BTreeSet<String> = modes
-            .map(|mode| {
-                let name = mode.to_possible_value().unwrap().get_name().to_owned();
-                assert_eq!(written(Exposure::from(*mode)), name);
+        let of_flag: BTreeSet<&str> = EXPOSURES
+            .iter()
+            .map(|(words, _, mode)| {
+                let name = words.split('|').next().unwrap();
+                assert_eq!(written(mode), name);
                 name
             })
             .collect();
-        assert_eq!(of_flag, of_files.into_iter().map(str::to_owned).collect());
+        assert_eq!(of_flag, of_files);
     }
 }

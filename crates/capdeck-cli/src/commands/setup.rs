@@ -45,15 +45,11 @@ pub(crate) fn run(args: &SetupArgs, context: &CommandContext<'_>) -> CommandResu
     let plan = setup_plan(setup);
     printer.note(&format!("The set-up of {id}:\n  {}\n", plan.join("\n  ")));
     if !yes {
-        if !printer.can_ask() {
-            return Err(CommandFailure::request("APPROVAL_NEEDED", "the set-up was not approved")
-                .hint(format!(
-                    "the person reads the plan above, then runs in a terminal: capdeck setup {id}"
-                )));
-        }
-        if !printer.confirm("Run it?") {
-            return Err(CommandFailure::request("CANCELLED", "nothing was run"));
-        }
+        let hint =
+            format!("the person reads the plan above, then runs in a terminal: capdeck setup {id}");
+        let refused =
+            || CommandFailure::request("APPROVAL_NEEDED", "the set-up was not approved").hint(hint);
+        printer.require("Run it?", refused, "nothing was run")?;
     }
     let mut teller = SetupReporter { printer, progress: None };
     let report = single_thread()?.block_on(async {
@@ -69,7 +65,7 @@ pub(crate) fn run(args: &SetupArgs, context: &CommandContext<'_>) -> CommandResu
     if printer.wants_json() {
         let succeeded = report.succeeded();
         printer.json(&json!({ "id": id, "succeeded": succeeded, "report": report }));
-        return Ok(if succeeded { ExitStatus::Done } else { ExitStatus::RequestFailed });
+        return Ok(ExitStatus::done_unless(!succeeded));
     }
     print_outcome(id, &report, printer)
 }
@@ -89,13 +85,9 @@ fn print_outcome(id: &str, report: &SetupReport, printer: &Printer) -> CommandRe
             format!("the set-up of `{id}` did not finish"),
         ));
     };
-    let mut failure = CommandFailure::request(
-        "SETUP_FAILED",
-        format!("the set-up of `{id}` failed at `{}`: {reason}", step.label),
-    )
-    .with_details(output(step));
-    failure.hint = hint.clone();
-    Err(failure)
+    let message = format!("the set-up of `{id}` failed at `{}`: {reason}", step.label);
+    let failure = CommandFailure::request("SETUP_FAILED", message).with_details(output(step));
+    Err(CommandFailure { hint: hint.clone(), ..failure })
 }
 
 fn output(step: &StepReport) -> String {

@@ -7,6 +7,7 @@ use std::{cell::RefCell, sync::Arc, time::Duration};
 use capdeck_host::{CallContext, CallError, ErrorCode, Host, Session, ShellTarget, ShellTool};
 use capdeck_serve::{HostUnreachable, LocalShell, RemoteShell, ShellCall, ToolShell};
 use clap::CommandFactory as _;
+use serde::Serialize;
 use serde_json::{json, value::RawValue};
 
 use super::call::{CallWatcher, show_result};
@@ -101,17 +102,15 @@ impl ShellLine<'_> {
             found = deck.shell().find(&names, &context).await;
         }
         drop(progress);
-        match found.map_err(unknown_name)? {
+        match found.map_err(|error| typed_wrong(error, &WRONG_NAMES))? {
             ShellTarget::Everything(groups, commands) => {
                 self.reject_tool_flags(0, "GROUP TOOL")?;
-                help::everything(&groups, &commands, self.printer);
-                Ok(ExitStatus::Done)
+                help::everything(&groups, &commands, self.printer)
             }
             ShellTarget::Group(group, commands) => {
                 let wanted = format!("{} TOOL", group.command);
                 self.reject_tool_flags(1, &wanted)?;
-                help::commands(&group, &commands, self.printer);
-                Ok(ExitStatus::Done)
+                help::commands(&group, &commands, self.printer)
             }
             ShellTarget::Tool(tool) => self.use_tool(&tool, &deck, &context).await,
         }
@@ -150,8 +149,7 @@ impl ShellLine<'_> {
         });
         self.follow_own_flags();
         let Some(arguments) = read? else {
-            help::print_help(tool, &schema, printer);
-            return Ok(ExitStatus::Done);
+            return help::print_help(tool, &schema, printer);
         };
         let name: String = definition
             .get("name")
@@ -169,8 +167,7 @@ impl ShellLine<'_> {
         };
         if *dry_run {
             let asks = deck.shell().preview(&call, context).await.map_err(invalid_arguments)?;
-            self.show_preview(&call, asks);
-            return Ok(ExitStatus::Done);
+            return self.show_preview(&call, asks);
         }
         if *asks && !yes && printer.can_ask() {
             let shown = one_line(call.arguments.get());
@@ -188,56 +185,48 @@ impl ShellLine<'_> {
         show_result(&result.map_err(invalid_arguments)?, &name, capability, printer)
     }
 
-    fn show_preview(&self, call: &ShellCall, asks: bool) {
+    fn show_preview(&self, call: &ShellCall, asks: bool) -> CommandResult {
         let ShellCall { capability, tool, arguments, consent, .. } = call;
-        if self.printer.wants_json() {
-            let arguments: &RawValue = arguments;
-            let mut preview = capdeck_host::RawMembers::new();
-            let facts = [("capability", json!(capability)), ("tool", json!(tool))];
-            for (key, fact) in facts.into_iter().chain([("asks", json!(asks))]) {
-                if let Ok(fact) = serde_json::value::to_raw_value(&fact) {
-                    preview.insert(key.to_owned(), fact);
-                }
-            }
-            preview.insert("arguments".to_owned(), arguments.to_owned());
-            self.printer.json(&preview);
-            return;
-        }
+        let preview = ShellPreview { capability, tool, asks, arguments };
         let approval = match (asks, consent) {
             (false, _) => "not needed",
             (true, true) => "given by --yes",
             (true, false) => "you would be asked",
         };
-        self.printer.data(&format!(
+        let text = format!(
             "capability  {}\ntool        {}\narguments   {}\napproval    {approval}\n",
             one_line(capability),
             one_line(tool),
             arguments.get()
-        ));
+        );
+        self.printer.show(&preview, &text)
     }
 }
 
-/// Names that lead nowhere were typed wrong.
-fn unknown_name(error: CallError) -> CommandFailure {
-    let is_usage = matches!(
-        error.code,
-        ErrorCode::ServerNotFound | ErrorCode::ToolNotFound | ErrorCode::RequestInvalid
-    );
-    with_usage(error, is_usage)
+/// What would be called. The arguments are as they would be sent, so that no number and no order changes.
+#[derive(Serialize)]
+struct ShellPreview<'a> {
+    capability: &'a str,
+    tool: &'a str,
+    asks: bool,
+    arguments: &'a RawValue,
 }
 
-/// Arguments that the schema refuses were typed wrong.
+/// An error that is one of these codes was typed wrong: names that lead nowhere, arguments that the schema refuses.
+fn typed_wrong(error: CallError, codes: &[ErrorCode]) -> CommandFailure {
+    let is_usage = codes.contains(&error.code);
+    let failure = CommandFailure::from(error);
+    match is_usage {
+        true => CommandFailure { status: ExitStatus::WrongUsage, ..failure },
+        false => failure,
+    }
+}
+
+const WRONG_NAMES: [ErrorCode; 3] =
+    [ErrorCode::ServerNotFound, ErrorCode::ToolNotFound, ErrorCode::RequestInvalid];
+
 fn invalid_arguments(error: CallError) -> CommandFailure {
-    let is_usage = error.code == ErrorCode::RequestInvalid;
-    with_usage(error, is_usage)
-}
-
-fn with_usage(error: CallError, is_usage: bool) -> CommandFailure {
-    let mut failure = CommandFailure::from(error);
-    if is_usage {
-        failure.status = ExitStatus::WrongUsage;
-    }
-    failure
+    typed_wrong(error, &[ErrorCode::RequestInvalid])
 }
 
 fn own_help() -> String {

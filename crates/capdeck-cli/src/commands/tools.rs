@@ -1,23 +1,24 @@
-//! `capdeck tools ID`: the tools of one capability.
+//! `capdeck tools`, `describe`, `search` and `types`: what can be called.
 
 use std::sync::Arc;
 
 use capdeck_catalog::{Discovery, RawMembers, Tool, ToolSearchMatch, shell_word, signature};
 use capdeck_host::{
-    CallContext, CallError, ClientProfile, DeckSearchResults, EntryHit, ErrorCode, NoCaller,
-    Session, ToolQuery, calls, check, described_tool, found_tool, search, tool_item,
+    CallContext, ClientProfile, DeckSearchResults, EntryHit, NoCaller, Session, ToolQuery, check,
+    code_mode, described_tool, found_tool, search, tool_item,
 };
 use serde_json::{Value, json, value::RawValue};
 
+use super::call::find_tool;
 use crate::{
     completion::{ids, ids_and_tools, tools_of_id},
     context::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus},
-    plain_text::{lines, one_line},
+    plain_text::{first_line, lines, one_line, without_nulls},
     printer::{ColorPalette, TextStyle},
     runtime::{with_caller, with_operator},
-    table::{TableCell, TextTable},
-    tool_target::ToolTarget,
+    table::{TextTable, cell},
+    tool_target::{self, ToolTarget},
 };
 
 /// Show the tools of one capability
@@ -40,24 +41,17 @@ pub(crate) fn list(args: &ToolsArgs, context: &CommandContext<'_>) -> CommandRes
         let _progress = printer.progress(&format!("asking {id} for its tools"));
         discover(session, id, *refresh, call).await
     })?;
-    if printer.wants_json() {
-        let items: Vec<RawMembers> = discovery.tools.iter().map(|tool| tool_item(tool)).collect();
-        printer.json(&json!({ "items": items }));
-    } else if discovery.tools.is_empty() {
-        printer.note(&format!("`{id}` offers no tools"));
-    } else {
-        let mut table = TextTable::new(["TOOL", "DESCRIPTION"]);
-        for tool in &discovery.tools {
-            let call = signature(&shell_word(tool.name()), tool);
-            table.row([TableCell::plain(call), TableCell::plain(first_sentence(tool))]);
-        }
-        table.print(printer);
-    }
-    Ok(ExitStatus::Done)
+    let items: Vec<RawMembers> = discovery.tools.iter().map(|tool| tool_item(tool)).collect();
+    printer.json_or(&json!({ "items": items }), || {
+        let table = TextTable::new(["TOOL", "DESCRIPTION"], &discovery.tools, |tool| {
+            [cell(signature(&shell_word(tool.name()), tool)), cell(first_sentence(tool))]
+        });
+        table.print_or(&format!("`{id}` offers no tools"), printer);
+    })
 }
 
 /// What the capability offers: as known, or asked now.
-pub(crate) async fn discover(
+async fn discover(
     session: &Session,
     id: &str,
     refresh: bool,
@@ -70,10 +64,8 @@ pub(crate) async fn discover(
     }
 }
 
-/// The first line of a description, which usually is its summary.
-pub(crate) fn first_sentence(tool: &Tool) -> String {
-    let description = tool.description().or_else(|| tool.title()).unwrap_or_default();
-    one_line(description.trim().lines().next().unwrap_or_default())
+fn first_sentence(tool: &Tool) -> String {
+    first_line(&tool.description().or_else(|| tool.title()).unwrap_or_default())
 }
 
 /// Show one tool with its schemas
@@ -101,27 +93,16 @@ pub(crate) fn describe(args: &DescribeArgs, context: &CommandContext<'_>) -> Com
     let (tool, shape) =
         with_caller(host, ClientProfile::default(), Arc::new(NoCaller), async |session, call| {
             let _progress = printer.progress(&format!("asking {} for its tools", target.id));
-            let capability = session.snapshot().capability(&target.id)?;
-            let found = calls::find_tool(&session.request(call), &capability, &target.tool).await?;
-            let tool = found.ok_or_else(|| {
-                let ToolTarget { id, tool } = &target;
-                CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{tool}`"))
-            })?;
+            let (capability, tool) = find_tool(session, call, &target.id, &target.tool).await?;
             let shape = session.host().observed_shape(&capability.definition, &tool);
             Ok((tool, shape))
         })?;
-    if printer.wants_json() {
-        printer.json(&described_tool(&target.id, &tool, shape.as_ref()));
-    } else {
-        let mut text = to_text(&target.id, &tool, printer.palette());
-        if let Some(seen) = shape.as_ref().and_then(|shape| shape["typeScript"].as_str()) {
-            let title =
-                printer.palette().paint(TextStyle::Dim, "output, as its results looked so far");
-            text.push_str(&format!("\n{title}\n{}\n", lines(seen)));
-        }
-        printer.data(&text);
+    let mut text = to_text(&target.id, &tool, printer.palette());
+    if let Some(seen) = shape.as_ref().and_then(|shape| shape["typeScript"].as_str()) {
+        let title = printer.palette().paint(TextStyle::Dim, "output, as its results looked so far");
+        text.push_str(&format!("\n{title}\n{}\n", lines(seen)));
     }
-    Ok(ExitStatus::Done)
+    printer.show(&described_tool(&target.id, &tool, shape.as_ref()), &text)
 }
 
 fn to_text(id: &str, tool: &Tool, palette: ColorPalette) -> String {
@@ -136,18 +117,16 @@ fn to_text(id: &str, tool: &Tool, palette: ColorPalette) -> String {
     if let Some(description) = tool.description() {
         text.push_str(&format!("\n{}\n", lines(description.trim())));
     }
-    for (title, schema) in [("input", tool.input_schema()), ("output", tool.output_schema())] {
-        if let Some(schema) = schema {
-            text.push_str(&format!(
-                "\n{}\n{}\n",
-                palette.paint(TextStyle::Dim, title),
-                indented(schema)
-            ));
+    let parts = [
+        ("input", tool.input_schema()),
+        ("output", tool.output_schema()),
+        ("annotations", tool.raw().get("annotations").map(AsRef::as_ref)),
+    ];
+    for (title, part) in parts {
+        if let Some(part) = part {
+            let title = palette.paint(TextStyle::Dim, title);
+            text.push_str(&format!("\n{title}\n{}\n", indented(part)));
         }
-    }
-    if let Some(annotations) = tool.raw().get("annotations") {
-        text.push_str(&format!("\n{}\n", palette.paint(TextStyle::Dim, "annotations")));
-        text.push_str(&format!("{}\n", indented(annotations)));
     }
     text
 }
@@ -181,18 +160,11 @@ pub(crate) fn search(args: &SearchArgs, context: &CommandContext<'_>) -> Command
     let printer = context.printer;
     let query = query.join(" ");
     let limit = limit.map(|limit| limit as usize);
+    let (within, cursor) = (within.as_deref(), cursor.as_deref());
     let answer = with_operator(context, async |session, call| {
         let _progress = printer.progress("searching");
-        Ok(search::find(
-            &session.request(call),
-            ToolQuery {
-                words: &query,
-                within: within.as_deref(),
-                limit,
-                cursor: cursor.as_deref(),
-            },
-        )
-        .await?)
+        let query = ToolQuery { words: &query, within, limit, cursor };
+        Ok(search::find(&session.request(call), query).await?)
     })?;
     if printer.wants_json() {
         printer.json(&answer_to_json(&answer));
@@ -217,49 +189,91 @@ pub(crate) fn search(args: &SearchArgs, context: &CommandContext<'_>) -> Command
 }
 
 fn tool_table(hits: &[ToolSearchMatch]) -> TextTable {
-    let mut table = TextTable::new(["CAPABILITY", "TOOL", "DESCRIPTION"]);
-    for hit in hits {
+    TextTable::new(["CAPABILITY", "TOOL", "DESCRIPTION"], hits, |hit| {
         let (tool, description) = match &hit.tool {
             Some(tool) => (signature(&shell_word(tool.name()), tool), first_sentence(tool)),
             None => ("(not known yet)".to_owned(), String::new()),
         };
-        table.row([
-            TableCell::plain(hit.capability.as_str()),
-            TableCell::plain(tool),
-            TableCell::plain(description),
-        ]);
-    }
-    table
+        [cell(&hit.capability), cell(tool), cell(description)]
+    })
 }
 
 fn entry_table(hits: &[EntryHit]) -> TextTable {
-    let mut table = TextTable::new(["CAPSULE", "ENTRY", "TITLE"]);
-    for hit in hits {
-        let title = one_line(&hit.title);
-        let title = if hit.is_stale { format!("{title} (stale)") } else { title };
-        table.row([
-            TableCell::plain(hit.capsule.as_str()),
-            TableCell::plain(hit.uri.as_str()),
-            TableCell::plain(title),
-        ]);
-    }
-    table
+    TextTable::new(["CAPSULE", "ENTRY", "TITLE"], hits, |hit| {
+        let mark = if hit.is_stale { " (stale)" } else { "" };
+        [cell(&hit.capsule), cell(&hit.uri), cell(format!("{}{mark}", hit.title))]
+    })
 }
 
 fn answer_to_json(answer: &DeckSearchResults) -> Value {
     let items: Vec<RawMembers> = answer.hits.iter().map(found_tool).collect();
-    let mut page = json!({ "items": items, "total": answer.total });
-    if let Some(cursor) = &answer.next_cursor {
-        page["nextCursor"] = json!(cursor);
+    let entries: Vec<_> = answer.entries.iter().map(EntryHit::facts).collect();
+    let unavailable: Vec<Value> = answer
+        .unavailable
+        .iter()
+        .map(|(id, error)| json!({ "capability": id, "reason": error.to_string() }))
+        .collect();
+    without_nulls(json!({
+        "items": items,
+        "total": answer.total,
+        "nextCursor": answer.next_cursor,
+        "entries": (!entries.is_empty()).then_some(entries),
+        "unavailable": (!unavailable.is_empty()).then_some(unavailable),
+    }))
+}
+
+/// Show what code can call, as TypeScript declarations
+///
+/// Of one capability or one tool, asking for its tools if they are not known; without an ID, of everything that is known.
+#[derive(Debug, clap::Args)]
+pub(crate) struct TypesArgs {
+    /// The capability's id, or `ID.TOOL`.
+    #[arg(value_name = "ID", add = ids_and_tools())]
+    id: Option<String>,
+    /// Only this tool.
+    #[arg(value_name = "TOOL", add = tools_of_id())]
+    tool: Option<String>,
+}
+
+pub(crate) fn types(args: &TypesArgs, context: &CommandContext<'_>) -> CommandResult {
+    let printer = context.printer;
+    let items = with_operator(context, async |session, call| match &args.id {
+        Some(id) => {
+            let _progress = printer.progress(&format!("asking {id} for its tools"));
+            let (id, tool) = tool_target::split_words(id, args.tool.as_ref())?;
+            let types = code_mode::types_of(&session.request(call), &id, tool.as_deref()).await?;
+            Ok(vec![json!({ "id": id, "typeScript": types })])
+        }
+        None => known_types(session, call).await,
+    })?;
+    printer.json_or(&json!({ "items": items }), || {
+        for item in &items {
+            let text = match item["typeScript"].as_str() {
+                Some(types) => types.to_owned(),
+                None => {
+                    let id = item["id"].as_str().unwrap_or_default();
+                    format!("// the tools of `{id}` are not known yet: capdeck types {id}")
+                }
+            };
+            printer.data(&lines(&text));
+        }
+        if items.is_empty() {
+            printer.note("there are no capabilities; add one with: capdeck add");
+        }
+    })
+}
+
+/// The declarations of everything whose tools are known; nothing is connected.
+async fn known_types(session: &Session, call: &CallContext) -> Result<Vec<Value>, CommandFailure> {
+    let catalog = session.catalog();
+    let mut items = Vec::new();
+    for capability in catalog.capabilities().filter(|capability| capability.is_usable()) {
+        let id = capability.definition.id.as_str();
+        let types = match capability.discovery {
+            Some(_) => Some(code_mode::types_of(&session.request(call), id, None).await?),
+            None => None,
+        };
+        items.push(json!({ "id": id, "typeScript": types }));
     }
-    if !answer.entries.is_empty() {
-        page["entries"] = answer.entries.iter().map(EntryHit::facts).collect();
-    }
-    if !answer.unavailable.is_empty() {
-        let rows = answer.unavailable.iter();
-        page["unavailable"] = rows
-            .map(|(id, error)| json!({ "capability": id, "reason": error.to_string() }))
-            .collect();
-    }
-    page
+    Ok(items)
 }

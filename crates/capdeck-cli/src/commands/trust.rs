@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::{
     args::GlobalArgs,
     context::CommandContext,
-    errors::{CommandFailure, CommandResult, ExitStatus},
+    errors::{CommandFailure, CommandResult},
     plan::plan,
     printer::{ColorPalette, TextStyle},
     settings::CommandSettings,
@@ -59,25 +59,21 @@ pub(crate) fn trust(args: &TrustArgs, context: &CommandContext<'_>) -> CommandRe
     TrustStore::new(&settings.state_dir).trust(&project.dir, hash).map_err(|error| {
         CommandFailure::file("remember the trust in", &settings.state_dir, &error)
     })?;
-    if printer.wants_json() {
-        let capabilities: Vec<Value> = definitions
-            .iter()
-            .map(|one| json!({ "id": one.id, "path": one.source.path, "does": plan(one) }))
-            .collect();
-        printer.json(&json!({
-            "project": project.dir,
-            "trusted": true,
-            "hash": hash,
-            "capabilities": capabilities,
-        }));
-    } else {
-        printer.note(&format!("trusted: {}", project.dir.display()));
-    }
-    Ok(ExitStatus::Done)
+    let capabilities: Vec<Value> = definitions
+        .iter()
+        .map(|one| json!({ "id": one.id, "path": one.source.path, "does": plan(one) }))
+        .collect();
+    let trusted = json!({
+        "project": project.dir,
+        "trusted": true,
+        "hash": hash,
+        "capabilities": capabilities,
+    });
+    printer.answer(&trusted, &format!("trusted: {}", project.dir.display()))
 }
 
 /// The settings as if the command had been started in `dir`.
-pub(crate) fn project_settings(
+fn project_settings(
     dir: Option<&PathBuf>,
     context: &CommandContext<'_>,
 ) -> Result<CommandSettings, CommandFailure> {
@@ -136,17 +132,11 @@ pub(crate) struct UntrustArgs {
 
 pub(crate) fn untrust(args: &UntrustArgs, context: &CommandContext<'_>) -> CommandResult {
     let settings = project_settings(args.dir.as_ref(), context)?;
-    let dir = settings.project.as_ref().map_or(&settings.start_dir, |project| &project.dir);
+    let dir = settings.project_dir();
     let was_trusted = TrustStore::new(&settings.state_dir).untrust(dir).map_err(|error| {
         CommandFailure::file("change the trust in", &settings.state_dir, &error)
     })?;
-    let printer = context.printer;
-    if printer.wants_json() {
-        printer.json(&json!({ "project": dir, "trusted": false, "wasTrusted": was_trusted }));
-    } else if was_trusted {
-        printer.note(&format!("no longer trusted: {}", dir.display()));
-    } else {
-        printer.note(&format!("was not trusted: {}", dir.display()));
-    }
-    Ok(ExitStatus::Done)
+    let outcome = json!({ "project": dir, "trusted": false, "wasTrusted": was_trusted });
+    let done = if was_trusted { "no longer trusted" } else { "was not trusted" };
+    context.printer.answer(&outcome, &format!("{done}: {}", dir.display()))
 }

@@ -12,19 +12,20 @@ use capdeck_auth::{
         RegistryOptions,
     },
 };
-use capdeck_definition::{OtlpConfig, ServeConfig};
+use capdeck_definition::{Exposure, OtlpConfig, ServeConfig};
 use capdeck_host::Host;
 use capdeck_serve::{
-    BindError, HttpServer, OtlpExporter, OtlpSettings, RegistryTrail, RegistryUnavailable,
-    ShellSocket,
+    BindError, HttpAuthMode, HttpServer, OtlpExporter, OtlpSettings, RegistryTrail,
+    RegistryUnavailable, ShellSocket,
 };
 use serde_json::json;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use self::settings::{KEY_HINT, UpSettings, resolve_own};
-use super::serve::ExposureMode;
+use super::serve::exposures;
 use crate::{
+    args::choice,
     browser::open_browser,
     context::CommandContext,
     env_vars::TraceVars,
@@ -45,40 +46,32 @@ pub(crate) struct UpArgs {
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
     /// Offer every capability this way, whatever its file says.
-    #[arg(long, value_enum, value_name = "MODE")]
-    exposure: Option<ExposureMode>,
+    #[arg(long, value_name = "MODE", value_parser = exposures())]
+    exposure: Option<Exposure>,
     /// Who needs a token: `local` lets this machine in without one, `required` does not. Default: `required` with a key or off loopback.
-    #[arg(long, value_enum, value_name = "MODE")]
-    auth: Option<AuthChoice>,
+    #[arg(long, value_name = "MODE", value_parser = choice([("local", "", HttpAuthMode::Local), ("required", "", HttpAuthMode::Required)]))]
+    auth: Option<HttpAuthMode>,
     /// Open the address in a browser.
     #[arg(long)]
     open: bool,
-}
-
-/// `--auth`.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum AuthChoice {
-    Local,
-    Required,
 }
 
 pub(crate) fn run(args: &UpArgs, context: &CommandContext<'_>) -> CommandResult {
     let places = context.settings()?;
     let host = places.open_lasting_host()?;
     let config = host.deck().config.serve.clone();
-    let mut settings = UpSettings::resolve(args, &context.env, &config, &places)?;
+    let UpSettings { mut http, token_lifetime } =
+        UpSettings::resolve(args, &context.env, &config, &places)?;
     // Calls wait for servers, not for this process: one thread answers thousands a second, and waking others for each
     // message would cost more than the messages. What takes long runs on the blocking pool.
     single_thread()?.block_on(async {
-        let registry = open_registry(&places, &host, &config, settings.token_lifetime);
-        let bind = async |settings: &UpSettings| {
-            HttpServer::bind(host.clone(), settings.to_http(registry.clone())).await
-        };
-        let server = match bind(&settings).await {
+        let registry = open_registry(&places, &host, &config, token_lifetime);
+        http.registry = registry.clone();
+        let server = match HttpServer::bind(host.clone(), http.clone()).await {
             // Everyone needs a token, and there is none yet: the host makes its own key.
             Err(BindError::KeyRequired { .. }) => {
-                settings.key = Some(own_key(&places, context)?);
-                bind(&settings).await
+                http.key = Some(own_key(&places, context)?);
+                HttpServer::bind(host.clone(), http.clone()).await
             }
             bound => bound,
         };
@@ -87,7 +80,7 @@ pub(crate) fn run(args: &UpArgs, context: &CommandContext<'_>) -> CommandResult 
         if let Err(error) = host.watch() {
             tracing::warn!(%error);
         }
-        let url = settings.public_url.clone().unwrap_or_else(|| server.url());
+        let url = http.public_url.clone().unwrap_or_else(|| server.url());
         let url = url.trim_end_matches('/').to_owned();
         let socket = shell_socket(&places);
         if let Ok(registry) = &registry
@@ -97,7 +90,7 @@ pub(crate) fn run(args: &UpArgs, context: &CommandContext<'_>) -> CommandResult 
         }
         // The reader of the address may stop the host at once.
         let stopped = stop_signal();
-        announce(&url, &host, &settings, context);
+        announce(&url, &host, http.key.is_some(), context);
         if args.open {
             open_browser(&url, context.printer);
         }
@@ -139,7 +132,7 @@ fn shell_socket(places: &CommandSettings) -> Option<ShellSocket> {
     }
 }
 
-fn announce(url: &str, host: &Host, settings: &UpSettings, context: &CommandContext<'_>) {
+fn announce(url: &str, host: &Host, has_key: bool, context: &CommandContext<'_>) {
     if context.printer.wants_json() {
         let catalog = host.catalog();
         let usable = catalog.capabilities().filter(|capability| capability.is_usable()).count();
@@ -150,7 +143,6 @@ fn announce(url: &str, host: &Host, settings: &UpSettings, context: &CommandCont
             "capabilities": usable,
         }));
     } else {
-        let has_key = settings.key.is_some();
         context.printer.note(&banner::render(url, host, has_key, context.printer.note_palette()));
     }
 }

@@ -1,12 +1,17 @@
-//! `capdeck validate [PATH…]`: definition files, checked the way a compiler checks.
+//! `capdeck validate` and `schema`: definition files, checked the way a compiler checks, and the schemas of their formats.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use capdeck_definition::{Backend, Deck, Diagnostic, DiagnosticSeverity, check_paths};
+use capdeck_definition::{
+    Backend, Deck, Diagnostic, DiagnosticSeverity, capability_file_schema, caplet_schema,
+    check_paths, cmp_schema, config_schema,
+};
 use capdeck_host::Host;
-use serde_json::json;
+use clap::builder::TypedValueParser;
+use serde_json::{Value, json};
 
 use crate::{
+    args::choice,
     commands::budget::TokenCounter,
     context::CommandContext,
     errors::{CommandResult, ExitStatus},
@@ -44,27 +49,22 @@ pub(crate) fn run(args: &ValidateArgs, context: &CommandContext<'_>) -> CommandR
     }
     let sizes = manifest_sizes(&deck);
     deck.diagnostics.extend(sizes);
-    Ok(report(&deck, context))
+    report(&deck, context)
 }
 
 /// Shows what was found. Errors fail the command.
-pub(super) fn report(deck: &Deck, context: &CommandContext<'_>) -> ExitStatus {
+pub(super) fn report(deck: &Deck, context: &CommandContext<'_>) -> CommandResult {
     let printer = context.printer;
-    if printer.wants_json() {
-        printer.json(&json!({ "items": deck.diagnostics }));
-    } else {
+    let diagnostics = &deck.diagnostics;
+    printer.json_or(&json!({ "items": diagnostics }), || {
         let mut frames = SourceFrames::default();
-        let shown: Vec<String> = deck
-            .diagnostics
-            .iter()
-            .map(|diagnostic| frames.render(diagnostic, printer.palette()))
-            .collect();
+        let shown: Vec<String> =
+            diagnostics.iter().map(|one| frames.render(one, printer.palette())).collect();
         printer.data(&shown.join("\n"));
         printer.note(&summary(deck));
-    }
-    let has_error =
-        deck.diagnostics.iter().any(|found| found.severity == DiagnosticSeverity::Error);
-    if has_error { ExitStatus::RequestFailed } else { ExitStatus::Done }
+    })?;
+    let is_error = |found: &Diagnostic| found.severity == DiagnosticSeverity::Error;
+    Ok(ExitStatus::done_unless(diagnostics.iter().any(is_error)))
 }
 
 /// Warns of CMP manifests that cost more than the format wants them to.
@@ -84,18 +84,27 @@ pub(super) fn manifest_sizes(deck: &Deck) -> Vec<Diagnostic> {
     let counted = tools.iter().map(|(definition, tool)| (definition, tokens.count(&tool.manifest)));
     let large = counted.filter(|(_, count)| *count > MANIFEST_TOKENS);
     large
-        .map(|(definition, count)| Diagnostic {
-            file: definition.source.path.clone(),
-            line: 0,
-            column: 0,
-            severity: DiagnosticSeverity::Warning,
-            code: "manifest-tokens".to_owned(),
-            message: format!(
+        .map(|(definition, count)| {
+            let message = format!(
                 "the manifest costs {count} tokens; it should stay under {MANIFEST_TOKENS}"
-            ),
-            fix: Some("shorten the summary, or leave out tags".to_owned()),
+            );
+            let fix = Some("shorten the summary, or leave out tags".to_owned());
+            warning(&definition.source.path, "manifest-tokens", message, fix)
         })
         .collect()
+}
+
+/// A warning about a file as a whole.
+fn warning(file: &Path, code: &str, message: String, fix: Option<String>) -> Diagnostic {
+    Diagnostic {
+        file: file.to_owned(),
+        line: 0,
+        column: 0,
+        severity: DiagnosticSeverity::Warning,
+        code: code.to_owned(),
+        message,
+        fix,
+    }
 }
 
 /// What of local descriptions cannot be imported.
@@ -104,24 +113,15 @@ async fn left_out(host: &Host, deck: &Deck) -> Vec<Diagnostic> {
     for definition in &deck.definitions {
         let Some(import) = host.import_local(definition).await else { continue };
         let id = &definition.id;
-        let warning = |code: &str, message: String, fix: Option<String>| Diagnostic {
-            file: import.file.clone(),
-            line: 0,
-            column: 0,
-            severity: DiagnosticSeverity::Warning,
-            code: code.to_owned(),
-            message,
-            fix,
-        };
         match &import.outcome {
             Ok(discovery) => found.extend(discovery.problems.iter().map(|problem| {
                 let message =
                     format!("`{id}` does not import {}: {}", problem.place, problem.reason);
-                warning("not-imported", message, None)
+                warning(&import.file, "not-imported", message, None)
             })),
             Err(error) => {
                 let message = format!("nothing of `{id}` can be imported: {error}");
-                found.push(warning("not-imported", message, error.hint.clone()));
+                found.push(warning(&import.file, "not-imported", message, error.hint.clone()));
             }
         }
     }
@@ -133,16 +133,39 @@ fn summary(deck: &Deck) -> String {
         deck.diagnostics.iter().filter(|found: &&Diagnostic| found.severity == severity).count()
     };
     let valid = counted(deck.definitions.len(), "capability OK", "capabilities OK");
-    match (count(DiagnosticSeverity::Error), count(DiagnosticSeverity::Warning)) {
-        (0, 0) => valid.to_string(),
-        (0, warnings) => {
-            format!("{valid}, with {}", counted(warnings, "warning", "warnings"))
-        }
-        (errors, 0) => format!("{}; {valid}", counted(errors, "error", "errors")),
-        (errors, warnings) => format!(
-            "{} and {}; {valid}",
-            counted(errors, "error", "errors"),
-            counted(warnings, "warning", "warnings")
-        ),
+    let (errors, warnings) = (count(DiagnosticSeverity::Error), count(DiagnosticSeverity::Warning));
+    let shown_errors = counted(errors, "error", "errors");
+    let shown_warnings = counted(warnings, "warning", "warnings");
+    match (errors, warnings) {
+        (0, 0) => valid,
+        (0, _) => format!("{valid}, with {shown_warnings}"),
+        (_, 0) => format!("{shown_errors}; {valid}"),
+        _ => format!("{shown_errors} and {shown_warnings}; {valid}"),
     }
+}
+
+/// Print the JSON Schema of a file format
+#[derive(Debug, clap::Args)]
+pub(crate) struct SchemaArgs {
+    /// Which format.
+    #[arg(value_parser = schemas())]
+    format: fn() -> Value,
+}
+
+fn schemas() -> impl TypedValueParser<Value = fn() -> Value> {
+    choice::<fn() -> Value, _>([
+        ("caplet", "The frontmatter of a capability file", caplet_schema),
+        ("config", "A deck's config file", config_schema),
+        (
+            "capabilities",
+            "A project's `capabilities.yaml` or `capabilities.json`",
+            capability_file_schema,
+        ),
+        ("cmp", "The two files of a CMP tool", cmp_schema),
+    ])
+}
+
+pub(crate) fn schema(args: &SchemaArgs, context: &CommandContext<'_>) -> CommandResult {
+    context.printer.json(&(args.format)());
+    Ok(ExitStatus::Done)
 }

@@ -4,33 +4,27 @@ use std::io::{self, IsTerminal as _, Read as _};
 
 use capdeck_auth::{
     KeyLocation, RekeyReport, Secret, VaultEntryInfo, VaultError, VaultGrant, VaultHolder,
-    VaultListItem,
 };
 use capdeck_host::{Host, known_capability, vault_holder};
-use clap::ValueEnum;
+use clap::builder::TypedValueParser;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::command_table;
 use crate::{
+    args::choice,
     completion::ids,
     context::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus},
     printer::{TextStyle, hidden_input},
-    table::{TableCell, TextTable},
+    table::{TextTable, cell, cell_or, styled},
 };
 
-/// Store secrets, encrypted, and choose which capabilities may read them
-///
-/// A definition names an entry with `$vault:NAME`. It gets the value only after `capdeck vault grant`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct VaultArgs {
-    #[command(subcommand)]
-    command: VaultCommand,
-}
-
 command_table! {
-    enum VaultCommand {
+    /// Store secrets, encrypted, and choose which capabilities may read them
+    ///
+    /// A definition names an entry with `$vault:NAME`. It gets the value only after `capdeck vault grant`.
+    pub(crate) enum VaultCommand {
         Set(VaultSetArgs) => set,
         Get(VaultGetArgs) => get,
         List(VaultListArgs) => list,
@@ -39,10 +33,6 @@ command_table! {
         Revoke(VaultRevokeArgs) => revoke,
         Rekey(VaultRekeyArgs) => rekey,
     }
-}
-
-pub(crate) fn run(args: &VaultArgs, context: &CommandContext<'_>) -> CommandResult {
-    args.command.run(context)
 }
 
 /// As whom the capability of this id reads the vault, in the definition that is in force.
@@ -57,8 +47,12 @@ fn to_json(facts: &VaultEntryInfo, grants: &[VaultGrant]) -> Value {
         "bytes": facts.bytes,
         "createdAt": time(facts.created_at),
         "updatedAt": time(facts.updated_at),
-        "grants": grants_of(&facts.name, grants).map(grant_to_json).collect::<Vec<_>>(),
+        "grants": grants_to_json(&facts.name, grants),
     })
+}
+
+fn grants_to_json(name: &str, grants: &[VaultGrant]) -> Vec<Value> {
+    grants.iter().filter(|grant| grant.entry == name).map(grant_to_json).collect()
 }
 
 /// `{capability, reference, name, source: {kind, path}}`.
@@ -72,14 +66,9 @@ fn grant_to_json(grant: &VaultGrant) -> Value {
     })
 }
 
-/// The grants of one entry.
-fn grants_of<'a>(name: &str, grants: &'a [VaultGrant]) -> impl Iterator<Item = &'a VaultGrant> {
-    grants.iter().filter(move |grant| grant.entry == name)
-}
-
-/// `github, linear (as LINEAR_KEY)`.
-fn readers<'a>(grants: impl Iterator<Item = &'a VaultGrant>) -> String {
-    let shown = grants.map(|grant| {
+/// Who may read one entry: `github, linear (as LINEAR_KEY)`.
+fn readers(name: &str, grants: &[VaultGrant]) -> String {
+    let shown = grants.iter().filter(|grant| grant.entry == name).map(|grant| {
         if grant.reference == grant.entry {
             grant.holder.name.clone()
         } else {
@@ -121,7 +110,7 @@ const MAX_VALUE_INPUT_BYTES: u64 = 70_000;
 /// The value is read from stdin, without the line break at its end, or typed where it is not shown. It is never an argument: those are
 /// visible to other programs.
 #[derive(Debug, clap::Args)]
-struct VaultSetArgs {
+pub(crate) struct VaultSetArgs {
     /// What the entry is called: `A` to `Z`, `0` to `9` and `_`.
     #[arg(value_name = "NAME")]
     name: String,
@@ -161,21 +150,18 @@ fn set(args: &VaultSetArgs, context: &CommandContext<'_>) -> CommandResult {
         settings.vault.grant(VaultGrant { holder, reference, entry: name.clone() })?;
     }
     let granted = settings.vault.grants()?;
-    if printer.wants_json() {
-        let mut shown = to_json(&facts, &granted);
-        shown["replaced"] = json!(was_there);
-        printer.json(&shown);
-        return Ok(ExitStatus::Done);
-    }
-    let done = if was_there { "Replaced" } else { "Saved" };
-    printer.note(&format!("{done} {name}"));
-    match readers(grants_of(name, &granted)) {
-        readers if readers.is_empty() => printer.note(&format!(
-            "no capability may read it yet; grant it with: capdeck vault grant CAPABILITY {name}"
-        )),
-        readers => printer.note(&format!("read by: {readers}")),
-    }
-    Ok(ExitStatus::Done)
+    let mut shown = to_json(&facts, &granted);
+    shown["replaced"] = json!(was_there);
+    printer.json_or(&shown, || {
+        let done = if was_there { "Replaced" } else { "Saved" };
+        printer.note(&format!("{done} {name}"));
+        printer.note(&match readers(name, &granted) {
+            readers if readers.is_empty() => format!(
+                "no capability may read it yet; grant it with: capdeck vault grant CAPABILITY {name}"
+            ),
+            readers => format!("read by: {readers}"),
+        });
+    })
 }
 
 fn read_value(name: &str) -> Result<Secret, CommandFailure> {
@@ -202,7 +188,7 @@ fn read_value(name: &str) -> Result<Secret, CommandFailure> {
 ///
 /// The value itself is printed only with --show.
 #[derive(Debug, clap::Args)]
-struct VaultGetArgs {
+pub(crate) struct VaultGetArgs {
     /// What the entry is called.
     #[arg(value_name = "NAME")]
     name: String,
@@ -217,8 +203,9 @@ fn get(args: &VaultGetArgs, context: &CommandContext<'_>) -> CommandResult {
     let printer = context.printer;
     let facts = vault.facts(name)?;
     let value = if *show { Some(vault.value(name)?) } else { None };
+    let grants = vault.grants();
     if printer.wants_json() {
-        let mut shown = to_json(&facts, &vault.grants()?);
+        let mut shown = to_json(&facts, &grants?);
         if let Some(value) = &value {
             shown["value"] = json!(value.expose());
         }
@@ -233,7 +220,7 @@ fn get(args: &VaultGetArgs, context: &CommandContext<'_>) -> CommandResult {
     if let Some(at) = time(facts.updated_at) {
         line.push_str(&format!(", set {at}"));
     }
-    match readers(grants_of(name, &vault.grants()?)) {
+    match readers(name, &grants?) {
         readers if readers.is_empty() => line.push_str(", no readers"),
         readers => line.push_str(&format!(", read by: {readers}")),
     }
@@ -243,10 +230,9 @@ fn get(args: &VaultGetArgs, context: &CommandContext<'_>) -> CommandResult {
 
 /// List entries and who may read them, without values
 #[derive(Debug, clap::Args)]
-struct VaultListArgs {}
+pub(crate) struct VaultListArgs {}
 
-fn list(args: &VaultListArgs, context: &CommandContext<'_>) -> CommandResult {
-    let VaultListArgs {} = args;
+fn list(_: &VaultListArgs, context: &CommandContext<'_>) -> CommandResult {
     let vault = context.settings()?.vault;
     let printer = context.printer;
     let entries = vault.list()?;
@@ -256,73 +242,43 @@ fn list(args: &VaultListArgs, context: &CommandContext<'_>) -> CommandResult {
     missing.sort_unstable();
     missing.dedup();
     missing.retain(|name| !entries.iter().any(|entry| entry.name == *name));
-    if printer.wants_json() {
-        let known = entries.iter().map(|VaultListItem { name, facts }| match facts {
-            Ok(facts) => to_json(facts, &grants),
-            Err(error) => json!({
-                "name": name,
-                "problem": error.to_string(),
-                "hint": error.hint(),
-                "grants": grants_to_json(name, &grants),
-            }),
+    let known = entries.iter().map(|entry| (entry.name.as_str(), Some(&entry.facts)));
+    let rows: Vec<_> = known.chain(missing.into_iter().map(|name| (name, None))).collect();
+    let item = |(name, facts): &(&str, Option<&Result<VaultEntryInfo, VaultError>>)| match facts {
+        Some(Ok(facts)) => to_json(facts, &grants),
+        Some(Err(error)) => json!({
+            "name": name,
+            "problem": error.to_string(),
+            "hint": error.hint(),
+            "grants": grants_to_json(name, &grants),
+        }),
+        None => {
+            let grants = grants_to_json(name, &grants);
+            json!({ "name": name, "problem": "there is no value", "grants": grants })
+        }
+    };
+    let items: Vec<Value> = rows.iter().map(item).collect();
+    printer.json_or(&json!({ "items": items }), || {
+        let table = TextTable::new(["NAME", "BYTES", "SET", "READ BY"], &rows, |(name, facts)| {
+            let (bytes, set) = match facts {
+                Some(Ok(facts)) => (cell(facts.bytes), cell_or("", time(facts.updated_at))),
+                Some(Err(_)) => (cell("?"), styled(TextStyle::Bad, "unreadable")),
+                None => (cell("-"), styled(TextStyle::Careful, "no value")),
+            };
+            [styled(TextStyle::Strong, name), bytes, set, cell(readers(name, &grants))]
         });
-        let gone = missing.iter().map(|name| {
-            json!({ "name": name, "problem": "there is no value", "grants": grants_to_json(name, &grants) })
-        });
-        let items: Vec<Value> = known.chain(gone).collect();
-        printer.json(&json!({ "items": items }));
-        return Ok(ExitStatus::Done);
-    }
-    if entries.is_empty() && missing.is_empty() {
-        printer.note("the vault is empty; save a value with: capdeck vault set NAME");
-        return Ok(ExitStatus::Done);
-    }
-    let mut table = TextTable::new(["NAME", "BYTES", "SET", "READ BY"]);
-    for VaultListItem { name, facts } in &entries {
-        let [bytes, set] = match facts {
-            Ok(facts) => {
-                let set = time(facts.updated_at).map(|at| at.to_string()).unwrap_or_default();
-                [TableCell::plain(facts.bytes.to_string()), TableCell::plain(set)]
-            }
-            Err(_) => [TableCell::plain("?"), TableCell::styled(TextStyle::Bad, "unreadable")],
-        };
-        let readers = readers(grants_of(name, &grants));
-        table.row([
-            TableCell::styled(TextStyle::Strong, name),
-            bytes,
-            set,
-            TableCell::plain(readers),
-        ]);
-    }
-    for name in missing {
-        let readers = readers(grants_of(name, &grants));
-        let [bytes, set] =
-            [TableCell::plain("-"), TableCell::styled(TextStyle::Careful, "no value")];
-        table.row([
-            TableCell::styled(TextStyle::Strong, name),
-            bytes,
-            set,
-            TableCell::plain(readers),
-        ]);
-    }
-    table.print(printer);
-    for entry in entries {
-        if let Err(error) = entry.facts {
+        table.print_or("the vault is empty; save a value with: capdeck vault set NAME", printer);
+        for error in entries.iter().filter_map(|entry| entry.facts.as_ref().err()) {
             printer.warn(&format!("{error}; {}", error.hint()));
         }
-    }
-    Ok(ExitStatus::Done)
-}
-
-fn grants_to_json(name: &str, grants: &[VaultGrant]) -> Vec<Value> {
-    grants_of(name, grants).map(grant_to_json).collect()
+    })
 }
 
 /// Forget a value
 ///
 /// Its grants stay for the next value of this name; take them back with `capdeck vault revoke`.
 #[derive(Debug, clap::Args)]
-struct VaultDeleteArgs {
+pub(crate) struct VaultDeleteArgs {
     /// What the entry is called.
     #[arg(value_name = "NAME")]
     name: String,
@@ -334,9 +290,8 @@ fn delete(args: &VaultDeleteArgs, context: &CommandContext<'_>) -> CommandResult
         return Err(CommandFailure::from(VaultError::Missing { name: name.clone() })
             .hint("see what there is with: capdeck vault list"));
     }
-    Ok(context
-        .printer
-        .answer(&json!({ "name": name, "deleted": true }), &format!("{name}: deleted")))
+    let deleted = json!({ "name": name, "deleted": true });
+    context.printer.answer(&deleted, &format!("{name}: deleted"))
 }
 
 /// Let a capability read an entry
@@ -344,7 +299,7 @@ fn delete(args: &VaultDeleteArgs, context: &CommandContext<'_>) -> CommandResult
 /// The grant is for the capability as its present file defines it. The same id in another file, such as one of a project, has to be
 /// granted again.
 #[derive(Debug, clap::Args)]
-struct VaultGrantArgs {
+pub(crate) struct VaultGrantArgs {
     /// The capability's id.
     #[arg(value_name = "CAPABILITY", add = ids())]
     id: String,
@@ -366,12 +321,9 @@ fn grant(args: &VaultGrantArgs, context: &CommandContext<'_>) -> CommandResult {
         entry: name.clone(),
     };
     settings.vault.grant(grant.clone())?;
-    if printer.wants_json() {
-        printer.json(&grant_to_json(&grant));
-    } else {
-        let VaultGrant { holder, reference, entry } = &grant;
-        printer.note(&format!("{id} in {} reads {entry} as $vault:{reference}", holder.path));
-    }
+    let VaultGrant { holder, reference, entry } = &grant;
+    let note = format!("{id} in {} reads {entry} as $vault:{reference}", holder.path);
+    printer.answer(&grant_to_json(&grant), &note)?;
     if let Err(VaultError::Missing { .. }) = settings.vault.facts(name) {
         printer.warn(&format!("there is no value yet; run: capdeck vault set {name}"));
     }
@@ -382,7 +334,7 @@ fn grant(args: &VaultGrantArgs, context: &CommandContext<'_>) -> CommandResult {
 ///
 /// A connection that is open keeps the value it was opened with.
 #[derive(Debug, clap::Args)]
-struct VaultRevokeArgs {
+pub(crate) struct VaultRevokeArgs {
     /// The capability's id. It need not exist now.
     #[arg(value_name = "CAPABILITY", add = ids())]
     id: String,
@@ -402,52 +354,38 @@ fn revoke(args: &VaultRevokeArgs, context: &CommandContext<'_>) -> CommandResult
         return Err(CommandFailure::request("GRANT_NOT_FOUND", message)
             .hint("see who may read what with: capdeck vault list"));
     }
-    if context.printer.wants_json() {
-        let items: Vec<Value> = taken.iter().map(grant_to_json).collect();
-        context.printer.json(&json!({ "revoked": items }));
-    } else {
-        context.printer.note(&format!("{id} can no longer read {name}"));
-    }
-    Ok(ExitStatus::Done)
+    let items: Vec<Value> = taken.iter().map(grant_to_json).collect();
+    context.printer.answer(&json!({ "revoked": items }), &format!("{id} can no longer read {name}"))
 }
 
 /// Make a new key and seal everything with it
 ///
 /// Values, grants and sign-ins are all sealed again, or nothing changes. Copies that were made before open only with the old key.
 #[derive(Debug, clap::Args)]
-struct VaultRekeyArgs {
+pub(crate) struct VaultRekeyArgs {
     /// Where to keep the new key; the place of the old one by default
-    #[arg(long, value_name = "PLACE")]
-    to: Option<KeyPlaceChoice>,
+    #[arg(long, value_name = "PLACE", value_parser = key_places())]
+    to: Option<KeyLocation>,
 }
 
-/// Where a key can be kept.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum KeyPlaceChoice {
-    /// The key file, readable by you only
-    File,
-    /// The keyring of the system, open while you are logged in
-    Keyring,
+fn key_places() -> impl TypedValueParser<Value = KeyLocation> {
+    choice([
+        ("file", "The key file, readable by you only", KeyLocation::File),
+        (
+            "keyring",
+            "The keyring of the system, open while you are logged in",
+            KeyLocation::Keyring,
+        ),
+    ])
 }
 
 fn rekey(args: &VaultRekeyArgs, context: &CommandContext<'_>) -> CommandResult {
-    let VaultRekeyArgs { to } = args;
-    let home = to.map(|place| match place {
-        KeyPlaceChoice::File => KeyLocation::File,
-        KeyPlaceChoice::Keyring => KeyLocation::Keyring,
-    });
-    let RekeyReport { files, key, place, home } = context.settings()?.vault.rekey(home)?;
+    let RekeyReport { files, key, place, home } = context.settings()?.vault.rekey(args.to)?;
     let (word, shown_place) = match home {
         KeyLocation::File => ("file", place.clone()),
         KeyLocation::Keyring => ("keyring", format!("the keyring of the system, as {place} says")),
     };
-    if context.printer.wants_json() {
-        let outcome = json!({ "files": files, "key": key, "path": place, "home": word });
-        context.printer.json(&outcome);
-    } else {
-        context
-            .printer
-            .note(&format!("sealed again: {files}; the new key {key} is in {shown_place}"));
-    }
-    Ok(ExitStatus::Done)
+    let outcome = json!({ "files": files, "key": key, "path": place, "home": word });
+    let note = format!("sealed again: {files}; the new key {key} is in {shown_place}");
+    context.printer.answer(&outcome, &note)
 }

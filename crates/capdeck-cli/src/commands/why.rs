@@ -12,7 +12,7 @@ use crate::{
     completion::{ids_and_tools, tools_of_id},
     context::CommandContext,
     errors::{CommandFailure, CommandResult},
-    plain_text::{counted, one_line, written},
+    plain_text::{counted, one_line, time, written},
     printer::{ColorPalette, TextStyle},
     runtime::single_thread,
     tool_target,
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &WhyArgs, context: &CommandContext<'_>) -> CommandResult
     let account = CapabilityReport::of(&host, &id, tool.as_deref(), &args.client)
         .map_err(|error| add_alternatives(error.into(), &host.catalog(), &id))?;
     let printer = context.printer;
-    Ok(printer.show(&account.to_json(), &to_text(&account, printer.palette())))
+    printer.show(&account.to_json(), &to_text(&account, printer.palette()))
 }
 
 /// Where an attached host has a capability of the same id and wants both offered, each has a name of its own.
@@ -146,13 +146,10 @@ fn to_text(account: &CapabilityReport, palette: ColorPalette) -> String {
         line("", &format!("all of them with: capdeck why {} --json", item.id));
     }
     match &item.health {
-        HealthStatus::Ok { at } => line("answered", &moment(*at)),
+        HealthStatus::Ok { at } => line("answered", &time(*at)),
         HealthStatus::Failing { since, last_at, times, reason } => {
             let times = if *times == 1 { "once".to_owned() } else { format!("{times} times") };
-            line(
-                "failing",
-                &format!("since {}, {times}, last {}", moment(*since), moment(*last_at)),
-            );
+            line("failing", &format!("since {}, {times}, last {}", time(*since), time(*last_at)));
             line("last failure", &one_line(reason));
             line("", &format!("try it now with: capdeck check {}", item.id));
         }
@@ -162,10 +159,6 @@ fn to_text(account: &CapabilityReport, palette: ColorPalette) -> String {
         HealthStatus::Starting | HealthStatus::Hidden { .. } | HealthStatus::Disabled => {}
     }
     text
-}
-
-fn moment(at: jiff::Timestamp) -> String {
-    at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
 fn layer_name(layer: SourceLayer) -> &'static str {

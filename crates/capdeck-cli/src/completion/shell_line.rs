@@ -7,7 +7,7 @@ use clap::{Arg, ArgAction, Command, builder::PossibleValuesParser};
 
 use crate::{
     arguments::{OWN_FLAGS, ToolParameter, ToolParameters, plain, schema_value},
-    plain_text::one_line,
+    plain_text::first_line,
 };
 
 /// Global flags that take a value, so that the value is not taken for a command.
@@ -54,7 +54,7 @@ pub(super) fn command(catalog: Option<&Catalog>, words: &[String]) -> Command {
         };
         for (word, capability) in names.groups().filter(|(_, one)| is_offered(one)) {
             let definition = &capability.definition;
-            let mut group = bare(word).about(about(&definition.name));
+            let mut group = bare(word).about(first_line(&definition.name));
             if chosen.is_some() {
                 if word != definition.id.as_str() {
                     group = group.alias(definition.id.to_string());
@@ -79,7 +79,7 @@ fn with_tools(group: Command, tools: &[Arc<Tool>], typed: Option<&String>) -> Co
         }
         seen.push(word.clone());
         let summary = tool.description().or_else(|| tool.title()).unwrap_or_default();
-        let mut command = bare(&word).about(about(&summary));
+        let mut command = bare(&word).about(first_line(&summary));
         if chosen.is_some_and(|chosen| chosen.name() == tool.name()) {
             if word != tool.name() {
                 command = command.alias(tool.name().to_owned());
@@ -113,7 +113,7 @@ fn with_flags(mut command: Command, tool: &Tool) -> Command {
 fn flag(name: &str, parameter: &ToolParameter<'_>) -> Arg {
     let flag = Arg::new(name.to_owned())
         .long(name.to_owned())
-        .help(about(parameter.text("description").unwrap_or_default()));
+        .help(first_line(parameter.text("description").unwrap_or_default()));
     if parameter.is_switch() {
         return flag.action(ArgAction::SetTrue);
     }
@@ -137,8 +137,4 @@ fn with_own_flags(command: Command, is_taken: impl Fn(&str) -> bool) -> Command 
 
 fn bare(name: &str) -> Command {
     Command::new(name.to_owned()).disable_help_flag(true).disable_help_subcommand(true)
-}
-
-fn about(text: &str) -> String {
-    one_line(text.trim().lines().next().unwrap_or_default())
 }

@@ -1,10 +1,8 @@
 //! `add openapi`, `graphql`, `google-discovery` and `http`: APIs.
 
-use std::path::Path;
-
 use serde_json::{Map, Value, json};
 
-use super::{AddCommonArgs, DocumentPlace, auth, variable};
+use super::{AddCommonArgs, NewFileTarget, auth, variable};
 use crate::{errors::CommandFailure, new_file::BackendBlock};
 
 #[derive(Debug, clap::Args)]
@@ -23,20 +21,13 @@ pub(super) struct AddOpenapiArgs {
 }
 
 impl AddOpenapiArgs {
-    pub(super) fn block(&self, here: &Path, folder: &Path) -> Result<BackendBlock, CommandFailure> {
+    pub(super) fn block(&self, target: &NewFileTarget) -> Result<BackendBlock, CommandFailure> {
         let Self { common: _, spec, base_url, token_env } = self;
-        let mut fields = Map::new();
-        let (key, place) = match DocumentPlace::parse(spec, here, folder)? {
-            DocumentPlace::Url(url) => ("specUrl", url),
-            DocumentPlace::File(path) => ("specPath", path),
-        };
+        let (key, place) = target.document("spec", spec)?;
         let summary = format!("Operations of the API described by {place}.");
-        fields.insert(key.to_owned(), json!(place));
-        if let Some(url) = base_url {
-            fields.insert("baseUrl".to_owned(), json!(url));
-        }
-        fields.insert("auth".to_owned(), auth(token_env.as_deref()));
-        Ok(BackendBlock { key: "openapiEndpoint", fields: Value::Object(fields), summary })
+        let auth = auth(token_env.as_deref());
+        let fields = json!({ key: place, "baseUrl": base_url, "auth": auth });
+        Ok(BackendBlock { key: "openapiEndpoint", fields, summary })
     }
 }
 
@@ -59,20 +50,16 @@ pub(super) struct AddGraphqlArgs {
 }
 
 impl AddGraphqlArgs {
-    pub(super) fn block(&self, here: &Path, folder: &Path) -> Result<BackendBlock, CommandFailure> {
+    pub(super) fn block(&self, target: &NewFileTarget) -> Result<BackendBlock, CommandFailure> {
         let Self { common: _, endpoint_url, schema, introspection: _, token_env } = self;
-        let mut fields = Map::new();
-        fields.insert("endpointUrl".to_owned(), json!(endpoint_url));
-        match schema {
-            None => fields.insert("introspection".to_owned(), json!(true)),
-            Some(schema) => match DocumentPlace::parse(schema, here, folder)? {
-                DocumentPlace::Url(url) => fields.insert("schemaUrl".to_owned(), json!(url)),
-                DocumentPlace::File(path) => fields.insert("schemaPath".to_owned(), json!(path)),
-            },
+        let (key, source) = match schema {
+            None => ("introspection".to_owned(), json!(true)),
+            Some(schema) => target.document("schema", schema).map(|(key, at)| (key, json!(at)))?,
         };
-        fields.insert("auth".to_owned(), auth(token_env.as_deref()));
+        let auth = auth(token_env.as_deref());
+        let fields = json!({ "endpointUrl": endpoint_url, key: source, "auth": auth });
         let summary = format!("Queries and mutations of the GraphQL endpoint {endpoint_url}.");
-        Ok(BackendBlock { key: "graphqlEndpoint", fields: Value::Object(fields), summary })
+        Ok(BackendBlock { key: "graphqlEndpoint", fields, summary })
     }
 }
 
@@ -95,23 +82,17 @@ pub(super) struct AddGoogleDiscoveryArgs {
 }
 
 impl AddGoogleDiscoveryArgs {
-    pub(super) fn block(&self, here: &Path, folder: &Path) -> Result<BackendBlock, CommandFailure> {
+    pub(super) fn block(&self, target: &NewFileTarget) -> Result<BackendBlock, CommandFailure> {
         let Self { common: _, discovery, base_url, token_env, include } = self;
-        let mut fields = Map::new();
-        let (key, place) = match DocumentPlace::parse(discovery, here, folder)? {
-            DocumentPlace::Url(url) => ("discoveryUrl", url),
-            DocumentPlace::File(path) => ("discoveryPath", path),
-        };
+        let (key, place) = target.document("discovery", discovery)?;
         let summary = format!("Operations of the Google API described by {place}.");
-        fields.insert(key.to_owned(), json!(place));
-        if let Some(url) = base_url {
-            fields.insert("baseUrl".to_owned(), json!(url));
-        }
-        fields.insert("auth".to_owned(), auth(token_env.as_deref()));
-        if !include.is_empty() {
-            fields.insert("includeOperations".to_owned(), json!(include));
-        }
-        Ok(BackendBlock { key: "googleDiscoveryApi", fields: Value::Object(fields), summary })
+        let fields = json!({
+            key: place,
+            "baseUrl": base_url,
+            "auth": auth(token_env.as_deref()),
+            "includeOperations": (!include.is_empty()).then_some(include),
+        });
+        Ok(BackendBlock { key: "googleDiscoveryApi", fields, summary })
     }
 }
 

@@ -4,8 +4,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::{AddCommonArgs, program};
-use crate::{errors::CommandFailure, new_file::BackendBlock, plain_text::command_line};
+use super::{AddCommonArgs, NewFileTarget, program};
+use crate::{
+    errors::CommandFailure,
+    new_file::BackendBlock,
+    plain_text::{command_line, without_nulls},
+};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -29,8 +33,9 @@ pub(super) struct AddCliArgs {
 }
 
 impl AddCliArgs {
-    pub(super) fn block(&self, here: &Path) -> Result<BackendBlock, CommandFailure> {
+    pub(super) fn block(&self, target: &NewFileTarget) -> Result<BackendBlock, CommandFailure> {
         let Self { common: _, repo, include, command, args } = self;
+        let here = &target.here;
         let folder = match repo {
             Some(repo) => Some(here.join(repo).canonicalize().map_err(|error| {
                 CommandFailure::usage(format!("--repo: cannot open `{}`: {error}", repo.display()))
@@ -54,14 +59,11 @@ impl AddCliArgs {
             return Err(CommandFailure::usage("there is nothing to offer")
                 .hint("name a program with --command, or ready-made tools with --include"));
         }
-        let mut fields = Map::new();
-        if let Some(folder) = folder.or_else(|| (!include.is_empty()).then(|| here.to_owned())) {
-            fields.insert("cwd".to_owned(), json!(folder));
-        }
         let names: Vec<&str> = actions.keys().map(String::as_str).collect();
         let summary = format!("Programs on this machine: {}.", names.join(", "));
-        fields.insert("actions".to_owned(), Value::Object(actions));
-        Ok(BackendBlock { key: "cliTools", fields: Value::Object(fields), summary })
+        let cwd = folder.or_else(|| (!include.is_empty()).then(|| here.clone()));
+        let fields = json!({ "cwd": cwd, "actions": actions });
+        Ok(BackendBlock { key: "cliTools", fields, summary })
     }
 }
 
@@ -95,10 +97,14 @@ fn inputs(arg: &str) -> impl Iterator<Item = &str> {
 /// A tool name from a program's path.
 fn action_name(command: &str) -> String {
     let file = command.rsplit('/').next().unwrap_or(command);
+    let name = legal_name(file, 64);
+    if name.is_empty() { "run".to_owned() } else { name }
+}
+
+fn legal_name(text: &str, limit: usize) -> String {
     let legal =
         |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
-    let name: String = file.chars().map(legal).take(64).collect();
-    if name.is_empty() { "run".to_owned() } else { name }
+    text.chars().map(legal).take(limit).collect()
 }
 
 /// The largest package.json that is looked into.
@@ -138,39 +144,41 @@ impl CliRecipe {
 }
 
 fn git() -> Map<String, Value> {
+    let commit =
+        json!({ "type": "string", "minLength": 1, "description": "A commit, branch or tag." });
     Map::from_iter([
         read(
             "git_status",
             "Changed, staged and untracked files.",
             &["git", "status", "--short", "--branch"],
+            None,
         ),
-        read("git_log", "The last 20 commits.", &["git", "log", "--oneline", "--max-count=20"]),
-        read("git_diff", "Changes that are not staged.", &["git", "diff", "--no-ext-diff"]),
-        with_input(
-            read(
-                "git_show",
-                "One commit with its changes.",
-                &["git", "show", "--no-ext-diff", "--end-of-options", "$input.commit"],
-            ),
-            "commit",
-            &json!({ "type": "string", "minLength": 1, "description": "A commit, branch or tag." }),
+        read(
+            "git_log",
+            "The last 20 commits.",
+            &["git", "log", "--oneline", "--max-count=20"],
+            None,
+        ),
+        read("git_diff", "Changes that are not staged.", &["git", "diff", "--no-ext-diff"], None),
+        read(
+            "git_show",
+            "One commit with its changes.",
+            &["git", "show", "--no-ext-diff", "--end-of-options", "$input.commit"],
+            Some(("commit", commit)),
         ),
     ])
 }
 
 fn gh() -> Map<String, Value> {
-    let view =
-        |what: &str| ["gh", what, "view", "--comments", "--", "$input.number"].map(str::to_owned);
-    let number = json!({ "type": "integer", "minimum": 1 });
     let one = |name: &str, about: &str, what: &str| {
-        let words = view(what);
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        with_input(read(name, about, &words), "number", &number)
+        let number = json!({ "type": "integer", "minimum": 1 });
+        let words = ["gh", what, "view", "--comments", "--", "$input.number"];
+        read(name, about, &words, Some(("number", number)))
     };
     Map::from_iter([
-        read("gh_issue_list", "Open issues.", &["gh", "issue", "list"]),
+        read("gh_issue_list", "Open issues.", &["gh", "issue", "list"], None),
         one("gh_issue_view", "One issue with its comments.", "issue"),
-        read("gh_pr_list", "Open pull requests.", &["gh", "pr", "list"]),
+        read("gh_pr_list", "Open pull requests.", &["gh", "pr", "list"], None),
         one("gh_pr_view", "One pull request with its comments.", "pr"),
     ])
 }
@@ -201,7 +209,7 @@ fn package(folder: &Path) -> Result<Map<String, Value>, CommandFailure> {
                 "args": ["run", script],
                 "timeoutMs": 600_000,
             });
-            (tool_name(script), action)
+            (format!("package_{}", legal_name(script, 56)), action)
         })
         .collect();
     if actions.is_empty() {
@@ -210,28 +218,20 @@ fn package(folder: &Path) -> Result<Map<String, Value>, CommandFailure> {
     Ok(actions)
 }
 
-fn tool_name(script: &str) -> String {
-    let legal =
-        |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
-    let name: String = script.chars().map(legal).take(56).collect();
-    format!("package_{name}")
-}
-
-fn read(name: &str, about: &str, words: &[&str]) -> (String, Value) {
+/// A tool that only reads, with the one argument it may take.
+fn read(name: &str, about: &str, words: &[&str], input: Option<(&str, Value)>) -> (String, Value) {
     let (command, args) = words.split_first().unwrap_or((&"", &[]));
+    let schema = input.map(|(input, schema)| {
+        json!({ "type": "object", "properties": { input: schema }, "required": [input] })
+    });
     let action = json!({
         "description": about,
         "command": command,
         "args": args,
         "annotations": { "readOnlyHint": true },
+        "inputSchema": schema,
     });
-    (name.to_owned(), action)
-}
-
-fn with_input((name, mut action): (String, Value), input: &str, schema: &Value) -> (String, Value) {
-    action["inputSchema"] =
-        json!({ "type": "object", "properties": { input: schema }, "required": [input] });
-    (name, action)
+    (name.to_owned(), without_nulls(action))
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! `add mcp`: an MCP server.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
-use super::{AddCommonArgs, auth, program, variable};
+use super::{AddCommonArgs, NewFileTarget, auth, program, variable};
 use crate::{errors::CommandFailure, new_file::BackendBlock, plain_text::command_line};
 
 #[derive(Debug, clap::Args)]
@@ -30,65 +30,37 @@ pub(super) struct AddMcpArgs {
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     /// How to talk to it; found out from the other flags by default.
-    #[arg(long, value_enum)]
-    transport: Option<McpTransportArg>,
+    #[arg(long, value_parser = ["stdio", "http", "sse"])]
+    transport: Option<String>,
     /// Send the token in this environment variable.
     #[arg(long, value_name = "NAME", requires = "url", value_parser = variable)]
     token_env: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum McpTransportArg {
-    Stdio,
-    Http,
-    Sse,
-}
-
 impl AddMcpArgs {
-    pub(super) fn block(&self, here: &Path) -> Result<BackendBlock, CommandFailure> {
+    pub(super) fn block(&self, target: &NewFileTarget) -> Result<BackendBlock, CommandFailure> {
         let Self { common: _, command, args, cwd, env, url, transport, token_env } = self;
-        let mut fields = Map::new();
-        let mut put = |key: &str, value: Value| drop(fields.insert(key.to_owned(), value));
-        if let Some(transport) = transport {
-            let name = match transport {
-                McpTransportArg::Stdio => "stdio",
-                McpTransportArg::Http => "http",
-                McpTransportArg::Sse => "sse",
-            };
-            put("transport", json!(name));
-        }
+        let here = &target.here;
         let summary = match (command, url) {
             (Some(command), _) => {
-                let command = program(command, here)?;
                 let words = args.iter().map(String::as_str);
-                let line = command_line(std::iter::once(command).chain(words));
-                put("command", json!(command));
-                if !args.is_empty() {
-                    put("args", json!(args));
-                }
+                let line = command_line(std::iter::once(program(command, here)?).chain(words));
                 format!("Tools of the MCP server started with `{line}`.")
             }
-            (None, Some(url)) => {
-                put("url", json!(url));
-                format!("Tools of the MCP server at {url}.")
-            }
+            (None, Some(url)) => format!("Tools of the MCP server at {url}."),
             (None, None) => return Err(CommandFailure::usage("name a --command or a --url")),
         };
-        if !env.is_empty() {
-            put(
-                "env",
-                Value::Object(
-                    env.iter().map(|pair| variable_pair(pair)).collect::<Result<_, _>>()?,
-                ),
-            );
-        }
-        if let Some(cwd) = cwd {
-            put("cwd", json!(here.join(cwd)));
-        }
-        if token_env.is_some() {
-            put("auth", auth(token_env.as_deref()));
-        }
-        Ok(BackendBlock { key: "mcpServer", fields: Value::Object(fields), summary })
+        let pairs = env.iter().map(|pair| variable_pair(pair)).collect::<Result<Map<_, _>, _>>()?;
+        let fields = json!({
+            "transport": transport,
+            "command": command,
+            "args": (!args.is_empty()).then_some(args),
+            "url": url,
+            "env": (!pairs.is_empty()).then_some(pairs),
+            "cwd": cwd.as_ref().map(|cwd| here.join(cwd)),
+            "auth": token_env.as_deref().map(|name| auth(Some(name))),
+        });
+        Ok(BackendBlock { key: "mcpServer", fields, summary })
     }
 }
 

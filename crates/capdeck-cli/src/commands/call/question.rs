@@ -3,7 +3,10 @@
 use capdeck_host::RawMembers;
 use serde_json::{Map, Value, json};
 
-use crate::plain_text::{lines, one_line};
+use crate::{
+    arguments::plain,
+    plain_text::{lines, one_line},
+};
 
 /// The person, as far as a question needs one.
 pub(crate) trait TerminalUser {
@@ -169,10 +172,6 @@ fn is_yes(answer: &str) -> Option<bool> {
         "n" | "no" | "false" => Some(false),
         _ => None,
     }
-}
-
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 #[cfg(test)]

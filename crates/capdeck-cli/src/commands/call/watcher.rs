@@ -13,9 +13,10 @@ use tokio::sync::oneshot;
 
 use super::question::{self, TerminalUser};
 use crate::{
+    arguments::plain,
     errors::CommandFailure,
     plain_text::one_line,
-    printer::{ProgressSpinner, TerminalPrompt},
+    printer::{ProgressSpinner, TerminalPrompt, is_yes},
 };
 
 /// The person who made the call: hears progress, and can be asked where there is a terminal.
@@ -59,9 +60,7 @@ impl CallWatcher {
         let Some(asker) = self.asker else { return false };
         let answer =
             run_on_thread(move || asker.line(&format!("{question} [y/N] "))).await.flatten();
-        answer.is_some_and(|answer| {
-            matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
-        })
+        answer.is_some_and(|answer| is_yes(&answer))
     }
 
     /// What the person says to a call of this tool, where the policy asks and they are there. Without a word the host
@@ -112,7 +111,7 @@ impl CallerHandle for CallWatcher {
     fn progress(&self, params: RawMembers) {
         let text = |key: &str| {
             let value: serde_json::Value = serde_json::from_str(params.get(key)?.get()).ok()?;
-            Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+            Some(plain(&value))
         };
         let done = match (text("progress"), text("total")) {
             (Some(done), Some(total)) => format!("{done}/{total} "),

@@ -9,12 +9,11 @@ use capdeck_host::{
 use serde_json::{Value, json};
 
 use self::editor::{EditorFile, EditorResult};
-use super::display::written_line;
+use super::{CapsuleEntryArgs, display::written_line};
 use crate::{
     capsule_client::{into_failure, with_capsules},
-    completion::{capsules, entries},
     context::CommandContext,
-    errors::{CommandFailure, ExitStatus},
+    errors::{CommandFailure, CommandResult},
 };
 
 /// Edit an entry in your editor
@@ -23,12 +22,8 @@ use crate::{
 /// is kept, and both changes are offered merged.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CapsuleEditArgs {
-    /// The capsule.
-    #[arg(value_name = "NAME", add = capsules())]
-    name: String,
-    /// The entry.
-    #[arg(value_name = "URI", add = entries())]
-    uri: String,
+    #[command(flatten)]
+    entry: CapsuleEntryArgs,
 }
 
 /// What is edited: the text, and the version it is a change of.
@@ -39,11 +34,8 @@ struct EntryText {
     mime_type: String,
 }
 
-pub(crate) fn run(
-    args: &CapsuleEditArgs,
-    context: &CommandContext<'_>,
-) -> Result<ExitStatus, CommandFailure> {
-    let CapsuleEditArgs { name, uri } = args;
+pub(super) fn run(args: &CapsuleEditArgs, context: &CommandContext<'_>) -> CommandResult {
+    let CapsuleEntryArgs { name, uri } = &args.entry;
     let printer = context.printer;
     let opened = open(name, uri, context)?;
     let draft = EditorFile::new(uri, &opened.mime_type, &opened.body)?;
@@ -56,35 +48,26 @@ pub(crate) fn run(
             (EditorResult::Changed(typed), _) => typed,
             (EditorResult::Same, Some((merged, 0))) => merged,
             (EditorResult::Same, Some(_)) => {
-                let hint = format!("your text is in {}", draft.kept_path().display());
+                let hint = format!("your text is in {}", draft.beside("yours").display());
                 return Err(
                     CommandFailure::request("CANCELLED", "the merge was left undecided").hint(hint)
                 );
             }
             (EditorResult::Same, None) => {
                 draft.discard();
-                if printer.wants_json() {
-                    printer.json(&json!({ "uri": uri, "version": version, "unchanged": true }));
-                } else {
-                    printer.note("unchanged: nothing was written");
-                }
-                return Ok(ExitStatus::Done);
+                let unchanged = json!({ "uri": uri, "version": version, "unchanged": true });
+                return printer.answer(&unchanged, "unchanged: nothing was written");
             }
         };
         let error = match write(name, uri, &typed, version, context)? {
             Ok(answer) => {
                 draft.discard();
-                if printer.wants_json() {
-                    printer.json(&answer);
-                } else {
-                    let done = if opened.version == 0 { "created" } else { "wrote" };
-                    printer.note(&written_line(done, &answer.outcome));
-                }
-                return Ok(ExitStatus::Done);
+                let done = if opened.version == 0 { "created" } else { "wrote" };
+                return printer.answer(&answer, &written_line(done, &answer.outcome));
             }
             Err(error) => error,
         };
-        let kept = draft.keep(&typed)?;
+        let kept = draft.keep("yours", &typed)?;
         let details = error.details.clone();
         let failure = into_failure(error, Some(name));
         let Some(ErrorDetails::Conflict(conflict)) = details else {
@@ -135,8 +118,8 @@ fn conflicted(
 ) -> Result<CommandFailure, CommandFailure> {
     failure.message = format!("`{uri}` was written meanwhile and is in version {current}");
     let file = match merged {
-        Some(merged) => draft.keep_merge(&merged)?,
-        None => draft.kept_path(),
+        Some(merged) => draft.keep("merged", &merged)?,
+        None => draft.beside("yours"),
     };
     let hint = format!(
         "decide in {}, then: capdeck capsule write {name} {uri} --if-version {current} {}",
@@ -144,7 +127,7 @@ fn conflicted(
         file.display()
     );
     if let Some(details) = failure.details.as_mut().and_then(Value::as_object_mut) {
-        details.insert("kept".to_owned(), json!(draft.kept_path()));
+        details.insert("kept".to_owned(), json!(draft.beside("yours")));
         details.insert("merge".to_owned(), json!(file));
     }
     Ok(failure.hint(hint))

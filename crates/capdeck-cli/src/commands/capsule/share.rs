@@ -1,22 +1,21 @@
 //! `capdeck capsule share NAME`: a role on a part of a capsule for whoever holds a token.
 
 use capdeck_host::{
-    AddShareRequest, EntryScope, ListCapsulesRequest, RevokeShareRequest, Role, ShareExpiry,
-    SharesRequest,
+    AddShareRequest, EntryScope, RevokeShareRequest, Role, ShareExpiry, SharesRequest,
 };
-use clap::Subcommand;
+use clap::builder::TypedValueParser;
+use serde_json::json;
 
-use super::{
-    display::ListingPage,
-    time::{future, time},
-};
+use super::{command_table, display::future, verify::names};
 use crate::{
-    capsule_client::{ask, with_capsules},
+    args::choice,
+    capsule_client::{ask_and_show, with_capsules},
     completion::{capsules, entry_prefixes},
     context::CommandContext,
-    errors::{CommandFailure, ExitStatus},
+    errors::CommandResult,
+    plain_text::time,
     printer::TextStyle,
-    table::{TableCell, TextTable},
+    table::{TextTable, cell, cell_or, styled},
 };
 
 /// Give others access to a capsule, list that access, and revoke it
@@ -36,8 +35,8 @@ pub(crate) struct CapsuleShareArgs {
     #[arg(value_name = "NAME", required = true, add = capsules())]
     name: Option<String>,
     /// What the holder may do.
-    #[arg(long, value_name = "ROLE", required = true)]
-    role: Option<ShareRoleArg>,
+    #[arg(long, value_name = "ROLE", required = true, value_parser = roles())]
+    role: Option<Role>,
     /// An address with everything below it that is open, instead of everything. Can be repeated.
     #[arg(long, value_name = "PREFIX", add = entry_prefixes())]
     allow: Vec<String>,
@@ -54,15 +53,16 @@ pub(crate) struct CapsuleShareArgs {
     command: Option<ShareCommand>,
 }
 
-#[derive(Debug, Subcommand)]
-enum ShareCommand {
-    List(ShareListArgs),
-    Revoke(ShareRevokeArgs),
+command_table! {
+    enum ShareCommand {
+        List(ShareListArgs) => list,
+        Revoke(ShareRevokeArgs) => revoke,
+    }
 }
 
 /// List the shares of a capsule or of all, without their tokens
 #[derive(Debug, clap::Args)]
-struct ShareListArgs {
+pub(super) struct ShareListArgs {
     /// The capsule. Default: all capsules.
     #[arg(value_name = "NAME", add = capsules())]
     name: Option<String>,
@@ -70,124 +70,86 @@ struct ShareListArgs {
 
 /// Revoke a share; its token opens nothing from then on
 #[derive(Debug, clap::Args)]
-struct ShareRevokeArgs {
+pub(super) struct ShareRevokeArgs {
     /// The share's id.
     #[arg(value_name = "ID")]
     id: String,
 }
 
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum ShareRoleArg {
-    /// Reads, lists, searches.
-    Reader,
-    /// Adds new entries, too.
-    Appender,
-    /// Changes entries, too.
-    Writer,
-    /// Deletes entries, adds schemes, reads the audit, too.
-    Owner,
+fn roles() -> impl TypedValueParser<Value = Role> {
+    choice([
+        ("reader", "Reads, lists, searches", Role::Reader),
+        ("appender", "Adds new entries, too", Role::Appender),
+        ("writer", "Changes entries, too", Role::Writer),
+        ("owner", "Deletes entries, adds schemes, reads the audit, too", Role::Owner),
+    ])
 }
 
-pub(crate) fn run(
-    args: &CapsuleShareArgs,
-    context: &CommandContext<'_>,
-) -> Result<ExitStatus, CommandFailure> {
-    match &args.command {
-        Some(ShareCommand::List(args)) => list(args, context),
-        Some(ShareCommand::Revoke(args)) => revoke(args, context),
-        None => add(args, context),
+pub(super) fn run(args: &CapsuleShareArgs, context: &CommandContext<'_>) -> CommandResult {
+    let CapsuleShareArgs { name, role, allow, deny, expires, purpose, command } = args;
+    if let Some(command) = command {
+        return command.run(context);
     }
-}
-
-fn add(
-    args: &CapsuleShareArgs,
-    context: &CommandContext<'_>,
-) -> Result<ExitStatus, CommandFailure> {
-    let CapsuleShareArgs { name, role, allow, deny, expires, purpose, command: _ } = args;
-    let role = match role {
-        Some(ShareRoleArg::Reader) | None => Role::Reader,
-        Some(ShareRoleArg::Appender) => Role::Appender,
-        Some(ShareRoleArg::Writer) => Role::Writer,
-        Some(ShareRoleArg::Owner) => Role::Owner,
-    };
-    let operation = AddShareRequest {
+    let role = role.unwrap_or(Role::Reader);
+    let request = AddShareRequest {
         name: purpose.clone().unwrap_or_else(|| role.as_str().to_owned()),
         role,
         uri_prefixes: allow.clone(),
         denied_prefixes: deny.clone(),
         expires_at: expires.unwrap_or_default(),
     };
-    let answer = ask(context, name.as_deref(), operation)?;
-    let printer = context.printer;
-    if printer.wants_json() {
-        printer.json(&answer);
-        return Ok(ExitStatus::Done);
-    }
-    // The token alone is data, so that it can be piped to where it is kept.
-    printer.data(&answer.token);
-    let (id, capsule) = (&answer.share.id, &answer.share.capsule);
-    printer
-        .note(&format!("this token is shown only now; it opens /mcp/{capsule} as a bearer token"));
-    printer.note(&match answer.share.expires_at {
-        None => "it never expires".to_owned(),
-        Some(moment) => format!("it expires at {}", time(moment)),
-    });
-    printer.note(&format!("revoke it with: capdeck capsule share revoke {id}"));
-    Ok(ExitStatus::Done)
+    ask_and_show(context, name.as_deref(), request, |answer, printer| {
+        // The token alone is data, so that it can be piped to where it is kept.
+        printer.data(&answer.token);
+        let (id, capsule) = (&answer.share.id, &answer.share.capsule);
+        printer.note(&format!(
+            "this token is shown only now; it opens /mcp/{capsule} as a bearer token"
+        ));
+        printer.note(&match answer.share.expires_at {
+            None => "it never expires".to_owned(),
+            Some(moment) => format!("it expires at {}", time(moment)),
+        });
+        printer.note(&format!("revoke it with: capdeck capsule share revoke {id}"));
+    })
 }
 
-fn list(args: &ShareListArgs, context: &CommandContext<'_>) -> Result<ExitStatus, CommandFailure> {
+fn list(args: &ShareListArgs, context: &CommandContext<'_>) -> CommandResult {
     let shares = with_capsules(context, async |capsules| {
-        let names = match &args.name {
-            Some(name) => vec![name.clone()],
-            None => {
-                let all = capsules.ask(None, ListCapsulesRequest::default()).await?.capsules;
-                all.into_iter().map(|one| one.info.id).collect()
-            }
-        };
         let mut shares = Vec::new();
-        for name in names {
+        for name in names(args.name.as_deref(), capsules).await? {
             shares.extend(capsules.ask(Some(&name), SharesRequest).await?.shares);
         }
         Ok(shares)
     })?;
-    let printer = context.printer;
-    if printer.wants_json() {
-        printer.json(&ListingPage::whole(None, &shares));
-        return Ok(ExitStatus::Done);
-    }
-    if shares.is_empty() {
-        printer.note("no shares");
-        return Ok(ExitStatus::Done);
-    }
-    let mut table = TextTable::new([
-        "ID",
-        "CAPSULE",
-        "FOR",
-        "TOKEN",
-        "ROLE",
-        "CREATED",
-        "BY",
-        "ENDS",
-        "LAST USED",
-        "REACHES",
-    ]);
-    for share in &shares {
-        table.row([
-            TableCell::styled(TextStyle::Strong, share.id.as_str()),
-            TableCell::plain(share.capsule.as_str()),
-            TableCell::plain(share.name.as_str()),
-            TableCell::plain(format!("{}…", share.hint)),
-            TableCell::plain(share.access.role.as_str()),
-            TableCell::plain(time(share.created_at)),
-            TableCell::plain(share.created_by.as_deref().unwrap_or_default()),
-            TableCell::plain(share.expires_at.map_or_else(|| "never".to_owned(), time)),
-            TableCell::plain(share.last_used_at.map_or_else(|| "unknown".to_owned(), time)),
-            TableCell::plain(reach(&share.access.scope)),
-        ]);
-    }
-    table.print(printer);
-    Ok(ExitStatus::Done)
+    context.printer.json_or(&json!({ "items": shares }), || {
+        let heading = [
+            "ID",
+            "CAPSULE",
+            "FOR",
+            "TOKEN",
+            "ROLE",
+            "CREATED",
+            "BY",
+            "ENDS",
+            "LAST USED",
+            "REACHES",
+        ];
+        let table = TextTable::new(heading, &shares, |share| {
+            [
+                styled(TextStyle::Strong, &share.id),
+                cell(&share.capsule),
+                cell(&share.name),
+                cell(format!("{}…", share.hint)),
+                cell(share.access.role.as_str()),
+                cell(time(share.created_at)),
+                cell_or("", share.created_by.as_ref()),
+                cell_or("never", share.expires_at.map(time)),
+                cell_or("unknown", share.last_used_at.map(time)),
+                cell(reach(&share.access.scope)),
+            ]
+        });
+        table.print_or("no shares", context.printer);
+    })
 }
 
 /// When a share ends, as it is typed.
@@ -210,19 +172,10 @@ fn reach(scope: &EntryScope) -> String {
     }
 }
 
-fn revoke(
-    args: &ShareRevokeArgs,
-    context: &CommandContext<'_>,
-) -> Result<ExitStatus, CommandFailure> {
-    let operation = RevokeShareRequest { id: args.id.clone() };
-    let answer = ask(context, None, operation)?;
-    let printer = context.printer;
-    if printer.wants_json() {
-        printer.json(&answer);
-    } else {
+fn revoke(args: &ShareRevokeArgs, context: &CommandContext<'_>) -> CommandResult {
+    ask_and_show(context, None, RevokeShareRequest { id: args.id.clone() }, |_, printer| {
         printer.note(&format!("revoked {}", args.id));
-    }
-    Ok(ExitStatus::Done)
+    })
 }
 
 fn joined(prefixes: &[impl ToString]) -> String {

@@ -5,10 +5,10 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::{
-    capsule_client::{into_failure, with_capsules},
+    capsule_client::{CommandCapsules, into_failure, with_capsules},
     completion::capsules,
     context::CommandContext,
-    errors::{CommandFailure, ExitStatus},
+    errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::{counted, one_line},
     printer::{Printer, TextStyle},
 };
@@ -23,22 +23,17 @@ pub(crate) struct CapsuleVerifyArgs {
     name: Option<String>,
 }
 
-pub(crate) fn run(
-    args: &CapsuleVerifyArgs,
-    context: &CommandContext<'_>,
-) -> Result<ExitStatus, CommandFailure> {
+pub(super) fn run(args: &CapsuleVerifyArgs, context: &CommandContext<'_>) -> CommandResult {
     let printer = context.printer;
     let reports = each(args.name.as_deref(), &VerifyRequest, context)?;
     let all_clean = reports.iter().all(|report| report.holds(|response| response.clean));
-    if printer.wants_json() {
-        printer.json(&json!({ "items": reports, "clean": all_clean }));
-    } else {
+    printer.json_or(&json!({ "items": reports, "clean": all_clean }), || {
         if reports.is_empty() {
             printer.note("there are no capsules");
         }
         reports.iter().for_each(|report| show(report, printer));
-    }
-    Ok(if all_clean { ExitStatus::Done } else { ExitStatus::RequestFailed })
+    })?;
+    Ok(ExitStatus::done_unless(!all_clean))
 }
 
 /// What one of several capsules responded.
@@ -78,15 +73,8 @@ pub(in crate::commands) fn each<C: CapsuleCall + Clone>(
     context: &CommandContext<'_>,
 ) -> Result<Vec<CapsuleReport<C::Response>>, CommandFailure> {
     with_capsules(context, async |capsules| {
-        let names: Vec<String> = match name {
-            Some(name) => vec![name.to_owned()],
-            None => {
-                let listed = capsules.ask(None, ListCapsulesRequest::default()).await?.capsules;
-                listed.into_iter().map(|one| one.info.id).collect()
-            }
-        };
         let mut reports = Vec::new();
-        for id in names {
+        for id in names(name, capsules).await? {
             reports.push(match capsules.try_ask(Some(&id), call.clone()).await {
                 Ok(response) => CapsuleReport::Response(response),
                 Err(error) if name.is_some() => return Err(into_failure(error, name)),
@@ -95,6 +83,18 @@ pub(in crate::commands) fn each<C: CapsuleCall + Clone>(
         }
         Ok(reports)
     })
+}
+
+/// The capsule that was named, or all there are.
+pub(super) async fn names(
+    name: Option<&str>,
+    capsules: &CommandCapsules,
+) -> Result<Vec<String>, CommandFailure> {
+    if let Some(name) = name {
+        return Ok(vec![name.to_owned()]);
+    }
+    let listed = capsules.ask(None, ListCapsulesRequest::default()).await?.capsules;
+    Ok(listed.into_iter().map(|one| one.info.id).collect())
 }
 
 /// Where something is wrong in an audit.
@@ -114,15 +114,12 @@ fn show(report: &CapsuleReport<VerifyResponse>, printer: &Printer) {
         true => palette.paint(TextStyle::Good, "OK"),
         false => palette.paint(TextStyle::Bad, "damaged"),
     };
-    let many = |count: u64, one: &str, many: &str| {
-        counted(usize::try_from(count).unwrap_or(usize::MAX), one, many)
-    };
     let counts = [
         counted(report.entries, "entry", "entries"),
         counted(report.versions, "version", "versions"),
         counted(report.blobs, "blob", "blobs"),
-        many(report.signals, "signal", "signals"),
-        many(report.audit.lines, "audit line", "audit lines"),
+        counted(report.signals, "signal", "signals"),
+        counted(report.audit.lines, "audit line", "audit lines"),
     ];
     let mut lines = vec![format!("{capsule}: {state}, {}", counts.join(", "))];
     let mut add = |style: TextStyle, kind: &str, what: String| {

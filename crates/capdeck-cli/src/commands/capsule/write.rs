@@ -11,13 +11,15 @@ use capdeck_host::{
     ErrorDetails, PatchStep, RiskClass, WriteBlob, WriteConflict, WriteMode, WriteRequest,
 };
 
-use super::display::written_line;
+use super::{
+    CapsuleEntryArgs,
+    display::{risk_classes, written_line},
+};
 use crate::{
     arguments::ArgumentSource,
     capsule_client::{into_failure, with_capsules},
-    completion::{capsules, entries},
     context::CommandContext,
-    errors::{CommandFailure, ExitStatus},
+    errors::{CommandFailure, CommandResult},
     plain_text::lines,
 };
 
@@ -36,12 +38,8 @@ const MAX_READ: u64 = 64 << 20;
   capdeck capsule write team notes://log --append 'deployed at noon'
   capdeck capsule write team docs://api --patch '[{\"op\":\"replace\",\"find\":\"v1\",\"with\":\"v2\"}]'")]
 pub(crate) struct CapsuleWriteArgs {
-    /// The capsule.
-    #[arg(value_name = "NAME", add = capsules())]
-    name: String,
-    /// The entry.
-    #[arg(value_name = "URI", add = entries())]
-    uri: String,
+    #[command(flatten)]
+    entry: CapsuleEntryArgs,
     /// The file with the content, or `-` for stdin, which is read when there is none.
     #[arg(value_name = "FILE", conflicts_with_all = ["patch", "append"])]
     file: Option<PathBuf>,
@@ -64,8 +62,8 @@ pub(crate) struct CapsuleWriteArgs {
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
     /// How readers should take it; told from the content by default.
-    #[arg(long, value_name = "CLASS")]
-    risk_class: Option<RiskClassArg>,
+    #[arg(long, value_name = "CLASS", value_parser = risk_classes())]
+    risk_class: Option<RiskClass>,
     /// A file it is about, besides those found in the content. Can be repeated.
     #[arg(long = "anchor", value_name = "PATH")]
     anchors: Vec<String>,
@@ -88,31 +86,9 @@ pub(crate) struct CapsuleWriteArgs {
     no_blob: bool,
 }
 
-/// How readers should take an entry.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub(super) enum RiskClassArg {
-    /// It cites code: to be checked against the project.
-    SpecificCode,
-    /// Reasons and conventions: an opinion that may be out of date.
-    Structural,
-}
-
-impl RiskClassArg {
-    pub(super) fn value(self) -> RiskClass {
-        match self {
-            Self::SpecificCode => RiskClass::SpecificCode,
-            Self::Structural => RiskClass::Structural,
-        }
-    }
-}
-
-pub(crate) fn run(
-    args: &CapsuleWriteArgs,
-    context: &CommandContext<'_>,
-) -> Result<ExitStatus, CommandFailure> {
+pub(super) fn run(args: &CapsuleWriteArgs, context: &CommandContext<'_>) -> CommandResult {
     let write = resolve(args)?;
-    let name = args.name.as_str();
+    let name = args.entry.name.as_str();
     let written =
         with_capsules(context, async |capsules| Ok(capsules.try_ask(Some(name), write).await))?;
     let written = written.map_err(|error| match error.details.clone() {
@@ -121,34 +97,12 @@ pub(crate) fn run(
         }
         _ => into_failure(error, Some(name)),
     })?;
-    let printer = context.printer;
-    if printer.wants_json() {
-        printer.json(&written);
-    } else {
-        let done = if written.outcome.created { "created" } else { "wrote" };
-        printer.note(&written_line(done, &written.outcome));
-    }
-    Ok(ExitStatus::Done)
+    let done = if written.outcome.created { "created" } else { "wrote" };
+    context.printer.answer(&written, &written_line(done, &written.outcome))
 }
 
 fn resolve(args: &CapsuleWriteArgs) -> Result<WriteRequest, CommandFailure> {
-    let CapsuleWriteArgs {
-        name: _,
-        uri,
-        file,
-        if_version,
-        new,
-        patch,
-        append,
-        title,
-        tags,
-        risk_class,
-        anchors,
-        commit,
-        blob,
-        mime,
-        no_blob,
-    } = args;
+    let CapsuleWriteArgs { file, new, patch, append, tags, blob, .. } = args;
     let steps = match (patch, append) {
         (Some(typed), _) => Some(steps(typed)?),
         (None, Some(text)) => Some(vec![PatchStep::Append { text: text.clone() }]),
@@ -162,21 +116,21 @@ fn resolve(args: &CapsuleWriteArgs) -> Result<WriteRequest, CommandFailure> {
     let blob = match blob {
         Some(path) => {
             let data = STANDARD.encode(bytes_of(path)?);
-            Some(WriteBlob::Bytes { data, mime: mime.clone() })
+            Some(WriteBlob::Bytes { data, mime: args.mime.clone() })
         }
-        None => no_blob.then_some(WriteBlob::Remove),
+        None => args.no_blob.then_some(WriteBlob::Remove),
     };
     Ok(WriteRequest {
-        uri: uri.clone(),
+        uri: args.entry.uri.clone(),
         mode: Some(mode),
         content,
         patch: steps,
-        title: title.clone(),
+        title: args.title.clone(),
         tags: (!tags.is_empty()).then(|| tags.clone()),
-        risk_class: risk_class.map(RiskClassArg::value),
-        file_anchors: anchors.clone(),
-        commit: commit.clone(),
-        if_version: *if_version,
+        risk_class: args.risk_class,
+        file_anchors: args.anchors.clone(),
+        commit: args.commit.clone(),
+        if_version: args.if_version,
         idempotency_key: None,
         blob,
     })
@@ -219,7 +173,7 @@ fn steps(typed: &str) -> Result<Vec<PatchStep>, CommandFailure> {
 }
 
 /// The text of a file or of stdin.
-pub(super) fn content(file: Option<&Path>) -> Result<String, CommandFailure> {
+fn content(file: Option<&Path>) -> Result<String, CommandFailure> {
     let nothing = || {
         CommandFailure::usage("there is no content").hint(
             "name a file, or `-` for stdin; to type it in an editor use: capdeck capsule edit",

@@ -6,7 +6,7 @@ use capdeck_catalog::Catalog;
 use capdeck_definition::{
     CmpCandidate, CmpIntent, IntentHit, IntentMatch, MatchDoubt, MatchKind, match_intent,
 };
-use capdeck_host::{CallConsent, CallError, CallForm, ErrorCode, ToolRequest, calls};
+use capdeck_host::{CallConsent, CallForm, ToolRequest, calls};
 use serde_json::{
     Map, Value, json,
     value::{RawValue, to_raw_value},
@@ -14,9 +14,9 @@ use serde_json::{
 
 use super::installed;
 use crate::{
-    commands::call::{CallWatcher, render_result},
+    commands::call::{CallWatcher, find_tool, render_result},
     context::CommandContext,
-    errors::{CommandFailure, CommandResult, ExitStatus},
+    errors::{CommandFailure, CommandResult},
     plain_text::{lines, one_line, written},
     printer::Printer,
     runtime::with_caller,
@@ -62,18 +62,14 @@ pub(super) fn run(args: &CmpIntentArgs, context: &CommandContext<'_>) -> Command
     let host = context.open_host()?;
     let meant = find(words, &host.catalog())?;
     if !run {
-        show(&meant, printer);
-        return Ok(ExitStatus::Done);
+        return printer.json_or(&facts(&meant), || show(&meant, printer));
     }
     let arguments = read_params(params, &meant.intent)?;
     let (id, name) = (meant.hit.capability.clone(), meant.name.clone());
     let watcher = Arc::new(CallWatcher::new(&id, printer.asker()));
     let (client, caller) = (watcher.profile(), watcher.clone());
     let result = with_caller(host, client, caller, async |session, call| {
-        let capability = session.snapshot().capability(&id)?;
-        let tool = calls::find_tool(&session.request(call), &capability, &name).await?.ok_or_else(
-            || CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`")),
-        )?;
+        let (capability, tool) = find_tool(session, call, &id, &name).await?;
         let consent = match yes {
             true => CallConsent::Given,
             false => watcher.consent(session, &capability, &tool).await?,
@@ -94,21 +90,13 @@ pub(super) fn run(args: &CmpIntentArgs, context: &CommandContext<'_>) -> Command
     if shown.is_error {
         let message = format!("`{id}.{name}` reported a failure");
         let said = lines(shown.text.trim_end());
-        let mut failure = CommandFailure::request("TOOL_ERROR", message).with_details(said);
-        failure.details = Some(json!({ "result": result }));
-        return Err(failure);
+        return Err(CommandFailure::request("TOOL_ERROR", message)
+            .with_details(said)
+            .with_data(json!({ "result": result })));
     }
-    if printer.wants_json() {
-        let output = serde_json::from_str(&shown.text).unwrap_or(Value::String(shown.text));
-        let mut facts = facts(&meant);
-        facts["output"] = output;
-        printer.json(&facts);
-    } else if printer.stdout_is_terminal() {
-        printer.data(&lines(&shown.text));
-    } else {
-        printer.data(&shown.text);
-    }
-    Ok(ExitStatus::Done)
+    let mut facts = facts(&meant);
+    facts["output"] = serde_json::from_str(&shown.text).unwrap_or_else(|_| json!(shown.text));
+    printer.json_or(&facts, || printer.foreign(&shown.text))
 }
 
 /// The one intent that words mean.
@@ -148,10 +136,9 @@ fn find(words: &str, catalog: &Catalog) -> Result<MatchedIntent, CommandFailure>
                 hit.capability,
                 one_line(words)
             );
-            let mut failure = CommandFailure::request("NO_MATCH", message)
-                .hint(format!("it answers to: {}", known.join("; ")));
-            failure.details = Some(json!({ "candidates": [hit] }));
-            Err(failure)
+            Err(CommandFailure::request("NO_MATCH", message)
+                .hint(format!("it answers to: {}", known.join("; ")))
+                .with_data(json!({ "candidates": [hit] })))
         }
     }
 }
@@ -173,11 +160,11 @@ fn ambiguous(words: &str, hits: &[IntentHit]) -> CommandFailure {
         }
         (_, named) => format!("`{words}` could mean any of: {}", named.join(", ")),
     };
-    let mut failure = CommandFailure::request("AMBIGUOUS", message).hint(
-        "to run one, ask for it in the words of one of its patterns; see: capdeck cmp list --json",
-    );
-    failure.details = Some(json!({ "candidates": hits }));
-    failure
+    let hint =
+        "to run one, ask for it in the words of one of its patterns; see: capdeck cmp list --json";
+    CommandFailure::request("AMBIGUOUS", message)
+        .hint(hint)
+        .with_data(json!({ "candidates": hits }))
 }
 
 fn name_of(hit: &IntentHit) -> String {
@@ -203,10 +190,6 @@ fn facts(meant: &MatchedIntent) -> Value {
 }
 
 fn show(meant: &MatchedIntent, printer: &Printer) {
-    if printer.wants_json() {
-        printer.json(&facts(meant));
-        return;
-    }
     let MatchedIntent { hit, name, intent } = meant;
     let how = match hit.kind {
         MatchKind::Exact => "says exactly",

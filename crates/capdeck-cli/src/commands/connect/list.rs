@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 use super::folders;
 use crate::{
     context::CommandContext,
-    errors::{CommandResult, ExitStatus},
+    errors::CommandResult,
+    plain_text::without_nulls,
     printer::TextStyle,
     settings::CommandSettings,
-    table::{TableCell, TextTable},
+    table::{TextTable, cell, styled},
 };
 
 /// One file of one agent.
@@ -46,34 +47,28 @@ pub(super) fn run(
             });
         }
     }
-    if context.printer.wants_json() {
-        let items: Vec<Value> = rows.iter().map(to_json).collect();
-        context.printer.json(&json!({ "items": items }));
-        return Ok(ExitStatus::Done);
-    }
-    let mut table = TextTable::new(["CLIENT", "SCOPE", "STATUS", "FILE"]);
-    for row in &rows {
-        let status = match &row.presence {
-            Ok(EntryPresence::Ours) => TableCell::styled(TextStyle::Good, "connected"),
-            Ok(EntryPresence::Foreign) => TableCell::styled(TextStyle::Careful, "name taken"),
-            Ok(EntryPresence::Absent) if row.is_installed || row.exists => {
-                TableCell::plain("not connected")
-            }
-            Ok(EntryPresence::Absent) => TableCell::dim("not found"),
-            Err(_) => TableCell::styled(TextStyle::Bad, "unreadable"),
-        };
-        table.row([
-            TableCell::plain(row.target.client.id),
-            TableCell::plain(row.target.scope.as_str()),
-            status,
-            TableCell::plain(row.target.file.display().to_string()),
-        ]);
-    }
-    table.print(context.printer);
-    for problem in rows.iter().filter_map(|row| row.presence.as_ref().err()) {
-        context.printer.warn(problem);
-    }
-    Ok(ExitStatus::Done)
+    let items: Vec<Value> = rows.iter().map(to_json).collect();
+    let printer = context.printer;
+    printer.json_or(&json!({ "items": items }), || {
+        let table = TextTable::new(["CLIENT", "SCOPE", "STATUS", "FILE"], &rows, |row| {
+            let status = match &row.presence {
+                Ok(EntryPresence::Ours) => styled(TextStyle::Good, "connected"),
+                Ok(EntryPresence::Foreign) => styled(TextStyle::Careful, "name taken"),
+                Ok(EntryPresence::Absent) if row.is_installed || row.exists => {
+                    cell("not connected")
+                }
+                Ok(EntryPresence::Absent) => styled(TextStyle::Dim, "not found"),
+                Err(_) => styled(TextStyle::Bad, "unreadable"),
+            };
+            let target = &row.target;
+            let file = cell(target.file.display());
+            [cell(target.client.id), cell(target.scope.as_str()), status, file]
+        });
+        table.print(printer);
+        for problem in rows.iter().filter_map(|row| row.presence.as_ref().err()) {
+            printer.warn(problem);
+        }
+    })
 }
 
 /// `{client, title, scope, file, key, installed, exists, status, problem?}`.
@@ -85,7 +80,7 @@ fn to_json(row: &ClientRow) -> Value {
         Ok(EntryPresence::Absent) => "absent",
         Err(_) => "unreadable",
     };
-    let mut item = json!({
+    without_nulls(json!({
         "client": client.id,
         "title": client.name,
         "scope": row.target.scope.as_str(),
@@ -95,9 +90,6 @@ fn to_json(row: &ClientRow) -> Value {
         "installed": row.is_installed,
         "exists": row.exists,
         "status": status,
-    });
-    if let Err(problem) = &row.presence {
-        item["problem"] = json!(problem);
-    }
-    item
+        "problem": row.presence.as_ref().err(),
+    }))
 }

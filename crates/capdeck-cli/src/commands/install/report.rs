@@ -14,9 +14,8 @@ use capdeck_install::{
 };
 use serde_json::{Value, json};
 
-use super::interrupted;
 use crate::{
-    errors::CommandFailure,
+    errors::{CommandFailure, CommandResult},
     plain_text::one_line,
     printer::{Printer, TextStyle},
     settings::CommandSettings,
@@ -30,14 +29,6 @@ pub(crate) struct InstallReport<'a> {
     problems: Vec<InstallProblem>,
     providers: &'a [&'static AgentProvider],
     surface: Vec<String>,
-}
-
-/// How far a run went.
-pub(crate) enum InstallOutcome {
-    /// Nothing was written.
-    Planned,
-    /// Written, except for files that changed at the same moment.
-    Done { skipped: Vec<PathBuf> },
 }
 
 impl<'a> InstallReport<'a> {
@@ -61,24 +52,19 @@ impl<'a> InstallReport<'a> {
 
     /// Fails when the plan has an error. All problems are shown at once.
     pub(crate) fn check_errors(&self, printer: &Printer) -> Result<(), CommandFailure> {
-        if !self.problems.iter().any(InstallProblem::is_error) {
+        let errors = self.problems.iter().filter(|one| one.is_error());
+        let errors: Vec<String> = errors.map(|one| self.problem(one)).collect();
+        if errors.is_empty() {
             return Ok(());
         }
-        let errors: Vec<String> = self
-            .problems
-            .iter()
-            .filter(|one| one.is_error())
-            .map(|one| self.problem(one))
-            .collect();
         self.warn(printer);
         let message = match errors.len() {
             1 => "there is a problem, so nothing was written".to_owned(),
             count => format!("there are {count} problems, so nothing was written"),
         };
-        let mut failure =
-            CommandFailure::request("NOT_INSTALLED", message).with_details(errors.join("\n"));
-        failure.details = Some(json!({ "problems": self.problems }));
-        Err(failure)
+        Err(CommandFailure::request("NOT_INSTALLED", message)
+            .with_details(errors.join("\n"))
+            .with_data(json!({ "problems": self.problems })))
     }
 
     /// Shows the changes and what becomes able to run.
@@ -86,25 +72,18 @@ impl<'a> InstallReport<'a> {
         printer.note(&self.text(printer));
     }
 
-    pub(crate) fn print(&self, outcome: InstallOutcome, printer: &Printer) {
-        let (is_applied, skipped) = match outcome {
-            InstallOutcome::Planned => (false, Vec::new()),
-            InstallOutcome::Done { skipped } => (true, skipped),
-        };
+    /// Prints a plan, or one that was carried out except for files that changed at the same moment.
+    pub(crate) fn print(&self, done: Option<Vec<PathBuf>>, printer: &Printer) -> CommandResult {
+        let is_applied = done.is_some();
         self.warn(printer);
-        for path in &skipped {
+        for path in done.iter().flatten() {
             let path = shown(path, &self.project);
             printer.warn(&format!("{path}: it was changed at this very moment and is left alone"));
         }
-        if printer.wants_json() {
-            printer.json(&self.to_json(is_applied));
-            return;
-        }
-        if is_applied {
-            printer.note(&self.summary());
-        } else {
-            printer.data(&self.text(printer));
-        }
+        printer.json_or(&self.to_json(is_applied), || match is_applied {
+            true => printer.note(&self.summary()),
+            false => printer.data(&self.text(printer)),
+        })
     }
 
     fn to_json(&self, is_applied: bool) -> Value {
@@ -189,7 +168,7 @@ pub(crate) fn finish_interrupted(
     is_dry: bool,
     printer: &Printer,
 ) -> Result<(), CommandFailure> {
-    if !interrupted(installer)? {
+    if !installer.is_interrupted().map_err(|error| apply_failed(&error))? {
         return Ok(());
     }
     if is_dry {
@@ -236,13 +215,10 @@ pub(crate) fn capability_file(
             )
             .hint("keep one of them"));
         }
-        Some([yaml, json]) => {
-            if yaml.is_file() {
-                yaml
-            } else {
-                json
-            }
-        }
+        Some([yaml, json]) => match yaml.is_file() {
+            true => yaml,
+            false => json,
+        },
         None => {
             return Err(CommandFailure::request(
                 "NO_CAPABILITY_FILE",
@@ -266,13 +242,10 @@ pub(crate) fn capability_file(
             Ok(file)
         }
         None => {
-            let mut failure = CommandFailure::request(
-                "CAPABILITY_FILE",
-                format!("`{}` has errors, so nothing was installed", path.display()),
-            )
-            .with_details(shown.join("\n"));
-            failure.details = Some(serde_json::json!({ "problems": diagnostics }));
-            Err(failure)
+            let message = format!("`{}` has errors, so nothing was installed", path.display());
+            Err(CommandFailure::request("CAPABILITY_FILE", message)
+                .with_details(shown.join("\n"))
+                .with_data(json!({ "problems": diagnostics })))
         }
     }
 }

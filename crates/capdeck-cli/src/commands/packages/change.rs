@@ -1,7 +1,5 @@
 //! What `get`, `update` and `remove` share: the deck they work on, and how a change is shown and agreed to.
 
-use std::path::PathBuf;
-
 use capdeck_install::{
     GitClient, PackageAction, PackageChange, PackageDeck, PackageError, PackageObstacle,
 };
@@ -9,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::{
     context::CommandContext,
-    errors::{CommandFailure, CommandResult},
-    plain_text::{lines, one_line, written},
+    errors::{CommandFailure, CommandResult, TRUST_NEXT},
+    plain_text::{lines, one_line, without_nulls, written},
     printer::{Printer, TextStyle},
     settings::CommandSettings,
     source_frames::SourceFrames,
@@ -53,18 +51,8 @@ pub(super) enum PackageVerdict {
 }
 
 impl PackageArgs {
-    /// The folder of the deck that is meant.
-    pub(super) fn deck_dir(&self, settings: &CommandSettings) -> PathBuf {
-        if self.project_deck { settings.project_deck_dir() } else { settings.config_dir.clone() }
-    }
-
     /// Decides about a change, asking the person where that is possible.
-    pub(super) fn judge(
-        &self,
-        change: &PackageChange,
-        command: &str,
-        printer: &Printer,
-    ) -> PackageVerdict {
+    fn verdict(&self, change: &PackageChange, command: &str, printer: &Printer) -> PackageVerdict {
         let id = &change.package.id;
         let refused = |reason: String, hint: String| PackageVerdict::Refused { reason, hint };
         if change.obstacle == Some(PackageObstacle::Edited) && !change.has_news && !self.force {
@@ -98,13 +86,25 @@ impl PackageArgs {
     }
 }
 
+/// Shows a change and decides about it.
+pub(super) fn judge(
+    change: PackageChange,
+    args: &PackageArgs,
+    command: &str,
+    printer: &Printer,
+) -> PackageOutcome {
+    show(&change, printer);
+    let verdict = args.verdict(&change, command, printer);
+    PackageOutcome { change, verdict }
+}
+
 /// The system's git, with snapshots kept in the cache.
 pub(super) fn git(settings: &CommandSettings) -> GitClient {
     GitClient::new(&settings.cache_dir)
 }
 
 /// Shows a change: what is wrong with it, what it can do, and what its texts say differently.
-pub(super) fn show(change: &PackageChange, printer: &Printer) {
+fn show(change: &PackageChange, printer: &Printer) {
     if printer.wants_json() {
         return;
     }
@@ -146,24 +146,15 @@ pub(super) fn show(change: &PackageChange, printer: &Printer) {
     }
 }
 
-/// Carries out what was decided.
-pub(super) fn carry_out(
-    deck: &PackageDeck,
-    outcome: &PackageOutcome,
-    args: &PackageArgs,
-) -> Result<bool, CommandFailure> {
-    if outcome.verdict != PackageVerdict::Write || args.dry_run {
-        return Ok(false);
-    }
-    deck.apply(&outcome.change).map_err(failed)?;
-    Ok(true)
-}
-
 /// The answer for programs: everything about each package.
-pub(super) fn item(outcome: &PackageOutcome, is_written: bool) -> Value {
+fn item(outcome: &PackageOutcome, is_written: bool) -> Value {
     let change = &outcome.change;
     let package = &change.package;
-    let mut item = json!({
+    let refused = match &outcome.verdict {
+        PackageVerdict::Refused { reason, hint } => json!({ "reason": reason, "hint": hint }),
+        PackageVerdict::Current | PackageVerdict::Write => Value::Null,
+    };
+    without_nulls(json!({
         "id": package.id,
         "action": change.action,
         "path": change.path,
@@ -175,24 +166,28 @@ pub(super) fn item(outcome: &PackageOutcome, is_written: bool) -> Value {
         "diff": change.diff,
         "problems": package.diagnostics,
         "written": is_written,
-    });
-    if let Some(obstacle) = change.obstacle {
-        item["obstacle"] = json!(written(obstacle));
-    }
-    if let PackageVerdict::Refused { reason, hint } = &outcome.verdict {
-        item["refused"] = json!({ "reason": reason, "hint": hint });
-    }
-    item
+        "obstacle": change.obstacle.map(written),
+        "refused": refused,
+    }))
 }
 
-/// Says what was refused, or that something was done.
+/// Carries out what was decided, in a deck that may be written, and says what was refused or done.
 pub(super) fn conclude(
     outcomes: &[PackageOutcome],
-    items: Vec<Value>,
+    deck: Option<&PackageDeck>,
     args: &PackageArgs,
     context: &CommandContext<'_>,
 ) -> CommandResult {
     let printer = context.printer;
+    let deck = deck.filter(|_| !args.dry_run);
+    let mut items = Vec::new();
+    for outcome in outcomes {
+        let deck = deck.filter(|_| outcome.verdict == PackageVerdict::Write);
+        if let Some(deck) = deck {
+            deck.apply(&outcome.change).map_err(failed)?;
+        }
+        items.push(item(outcome, deck.is_some()));
+    }
     let refusals: Vec<(&String, &String)> = outcomes
         .iter()
         .filter_map(|outcome| match &outcome.verdict {
@@ -216,18 +211,17 @@ pub(super) fn conclude(
     if let Some((reason, hint)) = refusals.first() {
         let all: Vec<&str> = refusals.iter().map(|(reason, _)| reason.as_str()).collect();
         let message = if refusals.len() == 1 { (*reason).clone() } else { all.join("; ") };
-        let mut failure = CommandFailure::request("PACKAGE_REFUSED", message).hint((*hint).clone());
-        failure.details = Some(json!({ "items": items }));
-        return Err(failure);
+        return Err(CommandFailure::request("PACKAGE_REFUSED", message)
+            .hint((*hint).clone())
+            .with_data(json!({ "items": items })));
     }
-    if printer.wants_json() {
-        printer.json(&json!({ "items": items }));
-    } else if args.dry_run {
-        printer.note("nothing was written");
-    } else if args.project_deck && items.iter().any(|item| item["written"] == true) {
-        printer.note("review the project's files and allow them to act with: capdeck trust");
-    }
-    Ok(crate::errors::ExitStatus::Done)
+    printer.json_or(&json!({ "items": items }), || {
+        if args.dry_run {
+            printer.note("nothing was written");
+        } else if args.project_deck && items.iter().any(|item| item["written"] == true) {
+            printer.note(TRUST_NEXT);
+        }
+    })
 }
 
 /// A failure of packages in the words of the command line.
@@ -237,7 +231,7 @@ pub(super) fn failed(error: PackageError) -> CommandFailure {
     if let PackageError::File { source, .. } = &error {
         message = format!("{message}: {source}");
     }
-    let mut failure = match error {
+    let failure = match error {
         PackageError::BadSource { .. } => CommandFailure::usage(message),
         PackageError::NoFolder { .. }
         | PackageError::Empty { .. }
@@ -253,6 +247,5 @@ pub(super) fn failed(error: PackageError) -> CommandFailure {
             CommandFailure::request("FILE_ERROR", message)
         }
     };
-    failure.hint = hint;
-    failure
+    CommandFailure { hint, ..failure }
 }

@@ -4,21 +4,20 @@ use capdeck_host::{ShellCommand, ShellGroup, ShellTool};
 use serde_json::{Value, json};
 
 use crate::{
-    arguments::{OWN_FLAGS, ToolParameter, ToolParameters},
-    plain_text::{lines, one_line},
+    arguments::{OWN_FLAGS, ToolParameter, ToolParameters, plain},
+    errors::CommandResult,
+    plain_text::{first_line, lines, one_line},
     printer::{ColorPalette, Printer, TextStyle},
-    table::{TableCell, TextTable},
+    table::{TextTable, cell, cell_or},
 };
 
 /// Columns of the flags, before what they mean.
 const FLAG_COLUMN_WIDTH: usize = 34;
 
-pub(super) fn print_help(tool: &ShellTool, schema: &Value, printer: &Printer) {
-    if printer.wants_json() {
-        printer.json(&json!({ "command": tool.command, "capability": tool.capability, "asks": tool.asks, "definition": tool.definition }));
-    } else {
-        printer.data(&render(tool, schema, printer.palette()));
-    }
+pub(super) fn print_help(tool: &ShellTool, schema: &Value, printer: &Printer) -> CommandResult {
+    let ShellTool { command, capability, asks, definition, .. } = tool;
+    let shown = json!({ "command": command, "capability": capability, "asks": asks, "definition": definition });
+    printer.show(&shown, &render(tool, schema, printer.palette()))
 }
 
 fn render(tool: &ShellTool, schema: &Value, palette: ColorPalette) -> String {
@@ -96,8 +95,7 @@ fn about(parameter: &ToolParameter<'_>) -> Vec<String> {
         ("default", "default"),
     ] {
         if let Some(fact) = parameter.fact(key) {
-            let shown = fact.as_str().map_or_else(|| fact.to_string(), str::to_owned);
-            notes.push(format!("{words} {}", one_line(&shown)));
+            notes.push(format!("{words} {}", one_line(&plain(fact))));
         }
     }
     if let Some(description) = parameter.text("description") {
@@ -132,52 +130,45 @@ fn member(tool: &ShellTool, key: &str) -> Option<String> {
 }
 
 /// Every group there is, and the commands that are in none.
-pub(super) fn everything(groups: &[ShellGroup], commands: &[ShellCommand], printer: &Printer) {
-    if printer.wants_json() {
-        printer.json(&json!({ "items": groups, "commands": commands }));
-        return;
-    }
-    if groups.is_empty() && commands.is_empty() {
-        printer.note("there is nothing to call; see: capdeck list --all");
-        return;
-    }
-    let mut table = TextTable::new(["GROUP", "TOOLS", "DESCRIPTION"]);
-    for group in groups {
-        let tools = group.tools.map_or_else(|| "?".to_owned(), |count| count.to_string());
-        let about = if group.description.is_empty() { &group.name } else { &group.description };
-        table.row([
-            TableCell::plain(&group.command),
-            TableCell::plain(tools),
-            TableCell::plain(first_line(about)),
-        ]);
-    }
-    for one in commands {
-        let (word, about) = (one_line(&one.command), first_line(&one.description));
-        table.row([TableCell::plain(word), TableCell::plain(""), TableCell::plain(about)]);
-    }
-    table.print(printer);
-    printer.note("\nsee the tools of one with: capdeck sh GROUP");
+pub(super) fn everything(
+    groups: &[ShellGroup],
+    commands: &[ShellCommand],
+    printer: &Printer,
+) -> CommandResult {
+    printer.json_or(&json!({ "items": groups, "commands": commands }), || {
+        if groups.is_empty() && commands.is_empty() {
+            printer.note("there is nothing to call; see: capdeck list --all");
+            return;
+        }
+        let of_groups = groups.iter().map(|group| {
+            let about = if group.description.is_empty() { &group.name } else { &group.description };
+            [cell(&group.command), cell_or("?", group.tools), cell(first_line(about))]
+        });
+        let alone = commands
+            .iter()
+            .map(|one| [cell(&one.command), cell(""), cell(first_line(&one.description))]);
+        let rows = of_groups.chain(alone);
+        TextTable::new(["GROUP", "TOOLS", "DESCRIPTION"], rows, |row| row).print(printer);
+        printer.note("\nsee the tools of one with: capdeck sh GROUP");
+    })
 }
 
 /// The tools of one group.
-pub(super) fn commands(group: &ShellGroup, commands: &[ShellCommand], printer: &Printer) {
-    if printer.wants_json() {
-        printer.json(&json!({ "group": group, "items": commands }));
-        return;
-    }
-    if commands.is_empty() {
-        printer.note(&format!("`{}` offers no tools", group.command));
-        return;
-    }
-    let mut table = TextTable::new(["TOOL", "DESCRIPTION"]);
-    for one in commands {
-        let about = first_line(&one.description);
-        table.row([TableCell::plain(one_line(&one.command)), TableCell::plain(about)]);
-    }
-    table.print(printer);
-    printer.note(&format!("\nsee what one takes with: capdeck sh {} TOOL --help", group.command));
-}
-
-fn first_line(text: &str) -> String {
-    one_line(text.trim().lines().next().unwrap_or_default())
+pub(super) fn commands(
+    group: &ShellGroup,
+    commands: &[ShellCommand],
+    printer: &Printer,
+) -> CommandResult {
+    let word = &group.command;
+    printer.json_or(&json!({ "group": group, "items": commands }), || {
+        if commands.is_empty() {
+            printer.note(&format!("`{word}` offers no tools"));
+            return;
+        }
+        let table = TextTable::new(["TOOL", "DESCRIPTION"], commands, |one| {
+            [cell(&one.command), cell(first_line(&one.description))]
+        });
+        table.print(printer);
+        printer.note(&format!("\nsee what one takes with: capdeck sh {word} TOOL --help"));
+    })
 }

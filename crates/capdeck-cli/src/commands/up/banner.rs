@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::{
     printer::{ColorPalette, TextStyle},
-    table::{TableCell, TextTable},
+    table::{TextTable, cell, cell_or},
 };
 
 /// More capabilities than this are counted, not shown.
@@ -39,16 +39,12 @@ pub(super) fn render(url: &str, host: &Host, has_key: bool, palette: ColorPalett
 }
 
 fn capabilities(usable: &[ListItem], catalog: &Catalog, palette: ColorPalette) -> String {
-    let mut table = TextTable::new(["CAPABILITY", "TOOLS", "NAME"]);
-    for item in usable.iter().take(MAX_SHOWN_CAPABILITIES) {
+    let shown = usable.iter().take(MAX_SHOWN_CAPABILITIES);
+    let table = TextTable::new(["CAPABILITY", "TOOLS", "NAME"], shown, |item| {
         let known = catalog.get(&item.id).and_then(|capability| capability.discovery.as_ref());
-        let tools = known.map_or_else(|| "?".to_owned(), |known| known.tools.len().to_string());
-        table.row([
-            TableCell::plain(&item.id),
-            TableCell::plain(tools),
-            TableCell::plain(&item.name),
-        ]);
-    }
+        let tools = known.map(|known| known.tools.len());
+        [cell(&item.id), cell_or("?", tools), cell(&item.name)]
+    });
     let more = usable.len().saturating_sub(MAX_SHOWN_CAPABILITIES);
     let rest =
         if more > 0 { format!("and {more} more; see: capdeck list\n") } else { String::new() };

@@ -4,37 +4,25 @@ use std::time::Duration;
 
 use capdeck_auth::{
     ProviderSettings, ReferenceLookup, Secret, UnresolvedReference,
-    inbound::{AdminKey, IpNetwork, Registry, SignUpDomains},
+    inbound::{AdminKey, IpNetwork, SignUpDomains},
     resolve_text,
 };
-use capdeck_definition::{BucketConfig, Exposure, OidcConfig, ServeConfig};
+use capdeck_definition::{BucketConfig, OidcConfig, ServeAuthMode, ServeConfig};
 use capdeck_host::ViewPolicy;
-use capdeck_serve::{
-    BucketRate, HttpAuthMode, HttpLimits, HttpSettings, OidcSettings, RateLimits,
-    RegistryUnavailable,
-};
+use capdeck_serve::{BucketRate, HttpAuthMode, HttpLimits, HttpSettings, OidcSettings, RateLimits};
 use url::Url;
 
-use super::{AuthChoice, UpArgs};
+use super::UpArgs;
 use crate::{env_vars::EnvVars, errors::CommandFailure, settings::CommandSettings};
 
 const DEFAULT_HOST: &str = "127.0.0.1";
 
 const DEFAULT_PORT: u16 = 7717;
 
-/// Where and for whom to listen, resolved.
+/// Where and for whom to listen, resolved. The registry is opened later.
 #[derive(Debug)]
 pub(crate) struct UpSettings {
-    pub(crate) host: String,
-    pub(crate) port: u16,
-    pub(crate) auth: Option<HttpAuthMode>,
-    pub(crate) key: Option<AdminKey>,
-    pub(crate) oidc: Option<OidcSettings>,
-    pub(crate) public_url: Option<String>,
-    pub(crate) exposure: Option<Exposure>,
-    pub(crate) limits: HttpLimits,
-    pub(crate) rates: RateLimits,
-    pub(crate) trusted_proxies: Vec<IpNetwork>,
+    pub(crate) http: HttpSettings,
     /// How long the token of a client lives, where that is set.
     pub(crate) token_lifetime: Option<Duration>,
 }
@@ -50,48 +38,31 @@ impl UpSettings {
         let UpArgs { host, port, exposure, auth, open: _ } = args;
         let from_env = env.port.as_deref().map(parse_port).transpose()?;
         let host = host.as_ref().or(env.host.as_ref()).or(file.host.as_ref());
-        Ok(Self {
-            host: host.cloned().unwrap_or_else(|| DEFAULT_HOST.to_owned()),
-            port: port.or(from_env).or(file.port).unwrap_or(DEFAULT_PORT),
-            auth: auth.map(HttpAuthMode::from).or(file.auth.map(as_mode)),
-            key: given_key(env)?,
-            oidc: provider(file, places)?,
-            public_url: env.public_url.as_deref().map(check_public_url).transpose()?,
-            exposure: exposure.map(Exposure::from),
-            limits: limits(file),
+        let port = port.or(from_env).or(file.port).unwrap_or(DEFAULT_PORT);
+        let key = given_key(env)?;
+        let oidc = provider(file, places)?;
+        let public_url = env.public_url.as_deref().map(check_public_url).transpose()?;
+        let proxies = file.trusted_proxies.iter().flatten().map(|text| proxy(text));
+        let http = HttpSettings {
+            auth: auth.or(file.auth.map(as_mode)),
+            key,
+            oidc,
+            allowed_hosts: public_url.iter().filter_map(|url| host_of(url)).collect(),
+            public_url,
+            trusted_proxies: proxies.collect::<Result<_, _>>()?,
             rates: rates(file),
-            trusted_proxies: file
-                .trusted_proxies
-                .iter()
-                .flatten()
-                .map(|text| proxy(text))
-                .collect::<Result<_, _>>()?,
-            token_lifetime: token_lifetime(env, file)?,
-        })
-    }
-
-    pub(super) fn to_http(&self, registry: Result<Registry, RegistryUnavailable>) -> HttpSettings {
-        HttpSettings {
-            host: self.host.clone(),
-            port: self.port,
-            auth: self.auth,
-            key: self.key.clone(),
-            oidc: self.oidc.clone(),
-            public_url: self.public_url.clone(),
-            registry,
-            trusted_proxies: self.trusted_proxies.clone(),
-            rates: self.rates,
-            allowed_hosts: self.public_url.iter().filter_map(|url| host_of(url)).collect(),
-            policy: ViewPolicy::offering(self.exposure),
-            limits: self.limits,
-        }
+            policy: ViewPolicy::offering(*exposure),
+            limits: limits(file),
+            ..HttpSettings::new(host.map_or(DEFAULT_HOST, String::as_str), port)
+        };
+        Ok(Self { http, token_lifetime: token_lifetime(env, file)? })
     }
 }
 
-fn as_mode(configured: capdeck_definition::ServeAuthMode) -> HttpAuthMode {
+fn as_mode(configured: ServeAuthMode) -> HttpAuthMode {
     match configured {
-        capdeck_definition::ServeAuthMode::Local => HttpAuthMode::Local,
-        capdeck_definition::ServeAuthMode::Required => HttpAuthMode::Required,
+        ServeAuthMode::Local => HttpAuthMode::Local,
+        ServeAuthMode::Required => HttpAuthMode::Required,
     }
 }
 
@@ -173,22 +144,14 @@ fn given_key(env: &EnvVars) -> Result<Option<AdminKey>, CommandFailure> {
     })
 }
 
-impl From<AuthChoice> for HttpAuthMode {
-    fn from(choice: AuthChoice) -> Self {
-        match choice {
-            AuthChoice::Local => Self::Local,
-            AuthChoice::Required => Self::Required,
-        }
-    }
-}
-
 /// The provider of a config, if it has one.
-pub(super) fn provider(
+fn provider(
     config: &ServeConfig,
     places: &CommandSettings,
 ) -> Result<Option<OidcSettings>, CommandFailure> {
     let Some(oidc) = &config.oidc else { return Ok(None) };
-    let client_secret = client_secret(oidc, places).map_err(|missing| {
+    let secret = oidc.client_secret.as_ref().map(|text| resolve_own(text, places));
+    let client_secret = secret.transpose().map_err(|missing| {
         let what = format!("`serve.oidc.clientSecret` cannot be used: {missing}");
         CommandFailure::setup("NO_CLIENT_SECRET", what).hint(missing.hint())
     })?;
@@ -199,15 +162,6 @@ pub(super) fn provider(
         label,
         newcomers: SignUpDomains { domains: new_members.clone() },
     }))
-}
-
-/// What proves this host to the provider.
-fn client_secret(
-    oidc: &OidcConfig,
-    places: &CommandSettings,
-) -> Result<Option<Secret>, UnresolvedReference> {
-    let Some(text) = &oidc.client_secret else { return Ok(None) };
-    resolve_own(text, places).map(Some)
 }
 
 /// A text of the person's own settings with its references replaced, or the first one that cannot be resolved.
@@ -225,7 +179,7 @@ pub(super) fn resolve_own(
 /// Takes an address that clients can use, without a slash at its end. It becomes the issuer of tokens and part of every
 /// address that clients get, so a wrong one is refused at the start and not found out by each of them. There is no
 /// path in it because clients look for `/.well-known/…` at the root.
-pub(super) fn check_public_url(text: &str) -> Result<String, CommandFailure> {
+fn check_public_url(text: &str) -> Result<String, CommandFailure> {
     let refused = |why: &str| {
         CommandFailure::setup("BAD_PUBLIC_URL", format!("CAPDECK_PUBLIC_URL cannot be used: {why}"))
             .hint("use the address that people open, such as https://deck.example")

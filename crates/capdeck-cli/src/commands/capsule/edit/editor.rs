@@ -105,20 +105,9 @@ impl EditorFile {
         save(&self.file, text)
     }
 
-    /// Keeps the person's text apart from what may be edited next; tells where.
-    pub(super) fn keep(&self, text: &str) -> Result<PathBuf, CommandFailure> {
-        let path = self.kept_path();
-        save(&path, text)?;
-        Ok(path)
-    }
-
-    pub(super) fn kept_path(&self) -> PathBuf {
-        self.beside("yours")
-    }
-
-    /// Keeps a merge beside the person's text; tells where.
-    pub(super) fn keep_merge(&self, text: &str) -> Result<PathBuf, CommandFailure> {
-        let path = self.beside("merged");
+    /// Keeps a text beside the one that may be edited next; tells where.
+    pub(super) fn keep(&self, word: &str, text: &str) -> Result<PathBuf, CommandFailure> {
+        let path = self.beside(word);
         save(&path, text)?;
         Ok(path)
     }
@@ -129,7 +118,8 @@ impl EditorFile {
         fs::remove_dir_all(&self.folder).ok();
     }
 
-    fn beside(&self, word: &str) -> PathBuf {
+    /// Where the text of this name is kept: `yours`, or `merged`.
+    pub(super) fn beside(&self, word: &str) -> PathBuf {
         let ending = self.file.extension().unwrap_or_default().to_string_lossy().into_owned();
         self.file.with_extension(format!("{word}.{ending}"))
     }

@@ -1,23 +1,86 @@
-//! `capdeck capsule import NAME SOURCE`: exports, folders, instruction files and skills as entries.
+//! `capdeck capsule export` and `import`: a capsule as files, and files as entries.
 
 use std::path::{Path, PathBuf};
 
 use capdeck_host::{
-    ExistingEntryMode, ImportFilesRequest, ImportMode, ImportOutcome, ImportReport, ImportResponse,
-    ImportSource, ImportedFile,
+    ExistingEntryMode, ExportRequest, ExportTarget, ImportFilesRequest, ImportMode, ImportOutcome,
+    ImportReport, ImportResponse, ImportSource, ImportedFile,
 };
+use clap::builder::TypedValueParser;
 use serde::Serialize;
 
-use super::export::absolute;
+use super::CapsuleNameArg;
 use crate::{
+    args::choice,
     capsule_client::ask,
-    completion::{capsules, entries},
+    completion::entries,
     context::CommandContext,
-    errors::{CommandFailure, ExitStatus},
-    plain_text::{counted, one_line},
+    errors::{CommandFailure, CommandResult, ExitStatus},
+    plain_text::{counted, one_line, written},
     printer::{Printer, TextStyle},
-    table::{TableCell, TextTable},
+    table::{TextTable, cell, styled},
 };
+
+/// Write a capsule to a folder, a tar archive or a git repository
+///
+/// A folder and an archive hold the current entries, their attached bytes and what is known about them; `capdeck capsule import`
+/// reads both. A repository has a commit for every version. Memories, signals, shares and the audit stay.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  capdeck capsule export team backup.tar
+  capdeck capsule export team team-files
+  capdeck capsule export team team-history --as git")]
+pub(crate) struct CapsuleExportArgs {
+    #[command(flatten)]
+    capsule: CapsuleNameArg,
+    /// A path where nothing is yet, or an empty folder.
+    #[arg(value_name = "TARGET")]
+    target: PathBuf,
+    /// What to make; a tar archive if the target ends in `.tar`, else a folder.
+    #[arg(long = "as", value_name = "FORM", value_parser = forms())]
+    form: Option<ExportTarget>,
+}
+
+fn forms() -> impl TypedValueParser<Value = ExportTarget> {
+    choice([
+        ("folder", "", ExportTarget::Folder),
+        ("tar", "", ExportTarget::Tar),
+        ("git", "A repository with a commit for every version", ExportTarget::Git),
+    ])
+}
+
+pub(super) fn export(args: &CapsuleExportArgs, context: &CommandContext<'_>) -> CommandResult {
+    let CapsuleExportArgs { capsule, target, form } = args;
+    let is_tar = target.extension().is_some_and(|ending| ending == "tar");
+    let usual = if is_tar { ExportTarget::Tar } else { ExportTarget::Folder };
+    let form = form.unwrap_or(usual);
+    let path = absolute(target, context)?;
+    let answer = ask(context, Some(&capsule.name), ExportRequest { path, form })?;
+    let report = &answer.report;
+    let printer = context.printer;
+    printer.json_or(&answer, || {
+        let what = match form {
+            ExportTarget::Git => counted(report.entries, "version", "versions"),
+            ExportTarget::Folder | ExportTarget::Tar => counted(report.entries, "entry", "entries"),
+        };
+        printer.note(&format!("wrote {what} to {}", answer.path));
+        for entry in &report.skipped {
+            printer.note(&one_line(&format!("left out {}: {}", entry.uri, entry.reason)));
+        }
+    })?;
+    Ok(ExitStatus::done_unless(!report.skipped.is_empty()))
+}
+
+/// The path as the process that has the capsules must see it.
+fn absolute(path: &Path, context: &CommandContext<'_>) -> Result<PathBuf, CommandFailure> {
+    match &context.env.current_dir {
+        Some(here) => Ok(here.join(path)),
+        None if path.is_absolute() => Ok(path.to_owned()),
+        None => {
+            Err(CommandFailure::setup("NO_CURRENT_FOLDER", "the current folder no longer exists"))
+        }
+    }
+}
 
 /// Instruction files of agents, and where they go when nothing else is said.
 const INSTRUCTIONS: [(&str, &str); 4] = [
@@ -38,9 +101,8 @@ const INSTRUCTIONS: [(&str, &str); 4] = [
   capdeck capsule import team docs/ --scheme docs
   capdeck capsule import team .claude/skills --skills")]
 pub(crate) struct CapsuleImportArgs {
-    /// The capsule.
-    #[arg(value_name = "NAME", add = capsules())]
-    name: String,
+    #[command(flatten)]
+    capsule: CapsuleNameArg,
     /// A file or a folder.
     #[arg(value_name = "SOURCE")]
     source: PathBuf,
@@ -61,11 +123,8 @@ pub(crate) struct CapsuleImportArgs {
     dry_run: bool,
 }
 
-pub(crate) fn run(
-    args: &CapsuleImportArgs,
-    context: &CommandContext<'_>,
-) -> Result<ExitStatus, CommandFailure> {
-    let CapsuleImportArgs { name, source, scheme, skills, uri, keep, dry_run } = args;
+pub(super) fn import(args: &CapsuleImportArgs, context: &CommandContext<'_>) -> CommandResult {
+    let CapsuleImportArgs { capsule, source, scheme, skills, uri, keep, dry_run } = args;
     let path = absolute(source, context)?;
     let form = match (scheme, skills, uri) {
         (Some(scheme), _, _) => ImportSource::Folder { scheme: scheme.clone() },
@@ -85,15 +144,11 @@ pub(crate) fn run(
         response: &'a ImportResponse,
         dry_run: bool,
     }
-    let response = ask(context, Some(name), operation)?;
-    let printer = context.printer;
-    if printer.wants_json() {
-        printer.json(&ImportOutput { response: &response, dry_run: *dry_run });
-    } else {
-        show(&response.report, *dry_run, printer);
-    }
-    let nothing_came = response.report.entries.is_empty() && !response.report.skipped.is_empty();
-    Ok(if nothing_came { ExitStatus::RequestFailed } else { ExitStatus::Done })
+    let response = ask(context, Some(&capsule.name), operation)?;
+    let (report, printer) = (&response.report, context.printer);
+    let output = ImportOutput { response: &response, dry_run: *dry_run };
+    printer.json_or(&output, || show(report, *dry_run, printer))?;
+    Ok(ExitStatus::done_unless(report.entries.is_empty() && !report.skipped.is_empty()))
 }
 
 /// What a source is, by its looks.
@@ -122,20 +177,18 @@ fn recognised(path: &Path) -> Result<ImportSource, CommandFailure> {
 fn show(report: &ImportReport, dry_run: bool, printer: &Printer) {
     let ImportReport { schemes, entries, skipped } = report;
     if !entries.is_empty() {
-        let mut table = TextTable::new(["URI", "VERSION", "OUTCOME", "FILE"]);
-        for entry in entries {
-            let (outcome, style) = match entry.outcome {
-                ImportOutcome::Created => ("created", TextStyle::Good),
-                ImportOutcome::Replaced => ("replaced", TextStyle::Good),
-                ImportOutcome::Unchanged => ("unchanged", TextStyle::Dim),
+        let table = TextTable::new(["URI", "VERSION", "OUTCOME", "FILE"], entries, |entry| {
+            let style = match entry.outcome {
+                ImportOutcome::Created | ImportOutcome::Replaced => TextStyle::Good,
+                ImportOutcome::Unchanged => TextStyle::Dim,
             };
-            table.row([
-                TableCell::styled(TextStyle::Strong, entry.uri.as_str()),
-                TableCell::plain(entry.version.to_string()),
-                TableCell::styled(style, outcome),
-                TableCell::plain(entry.file.display().to_string()),
-            ]);
-        }
+            [
+                styled(TextStyle::Strong, &entry.uri),
+                cell(entry.version),
+                styled(style, written(entry.outcome)),
+                cell(entry.file.display()),
+            ]
+        });
         table.print(printer);
     }
     let (done, added) = if dry_run { ("would write", "would add") } else { ("wrote", "added") };
