@@ -50,9 +50,12 @@ pub(crate) struct GlobalArgs {
     pub(crate) color: ColorChoice,
 }
 
-/// A flag that takes one of a few words: each with its other spellings after `|`, its help and what it stands for.
+/// A word that a flag takes, with its other spellings after `|`, its help and what it stands for.
+pub(crate) type ChoiceRow<T> = (&'static str, &'static str, T);
+
+/// A flag that takes one of a few words.
 pub(crate) fn choice<T: Clone + Send + Sync + 'static, const WORDS: usize>(
-    rows: [(&'static str, &'static str, T); WORDS],
+    rows: [ChoiceRow<T>; WORDS],
 ) -> impl TypedValueParser<Value = T> {
     let words = rows.each_ref().map(|(words, help, _)| {
         let mut spellings = words.split('|');

@@ -9,7 +9,7 @@ use capdeck_host::{
 use capdeck_serve::SharedCapsuleService;
 
 use crate::{
-    context::CommandContext,
+    commands::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus, FOLDERS_HINT},
     printer::Printer,
     runtime::{single_thread, stop_signal},
@@ -88,18 +88,16 @@ pub(crate) fn into_failure(error: CapsuleError, capsule: Option<&str>) -> Comman
     let CapsuleError { code, message, hint, details } = error;
     // Hints for agents name arguments of tools; here commands are named.
     let hint = match (code, capsule) {
-        (Code::CapsuleNotFound, _) => {
-            Some("see which there are with: capdeck capsule list".to_owned())
-        }
+        (Code::CapsuleNotFound, _) => Some("see which there are with: capdeck capsule list".into()),
         (Code::NotFound, Some(name)) => {
             Some(format!("see what is there with: capdeck capsule list {name}"))
         }
-        (Code::CapsuleRequired, _) => match details {
+        (Code::CapsuleRequired, _) => Some(match details {
             Some(ErrorDetails::Choices(choices)) if choices.is_empty() => {
-                Some("make one with: capdeck capsule new NAME".to_owned())
+                "make one with: capdeck capsule new NAME".to_owned()
             }
-            _ => Some("name one of them".to_owned()),
-        },
+            _ => "name one of them".to_owned(),
+        }),
         (Code::UnknownScheme, Some(name)) => {
             Some(format!("add it with: capdeck capsule schemes add {name} SCHEME"))
         }
@@ -119,12 +117,6 @@ pub(crate) fn into_failure(error: CapsuleError, capsule: Option<&str>) -> Comman
         }
         _ => ExitStatus::RequestFailed,
     };
-    CommandFailure {
-        status,
-        code: Cow::Owned(code.as_str().to_uppercase()),
-        message,
-        hint,
-        details: data,
-        said: None,
-    }
+    let code = Cow::Owned(code.as_str().to_uppercase());
+    CommandFailure { status, code, message, hint, details: data, said: None }
 }

@@ -1,12 +1,10 @@
 //! The commands: typed arguments and a thin function that runs them.
 
 mod add;
-mod approvals;
 mod artifacts;
 mod attach;
 mod audit;
 mod auth;
-pub(crate) mod budget;
 mod call;
 mod capsule;
 mod check;
@@ -14,8 +12,6 @@ mod cmp;
 mod connect;
 mod doctor;
 mod import;
-mod init;
-mod inspect;
 mod install;
 mod list;
 mod packages;
@@ -23,16 +19,43 @@ mod pins;
 mod run;
 mod runs;
 mod serve;
-mod setup;
 mod sh;
 mod tools;
 mod trust;
 mod up;
 mod validate;
 mod vault;
-mod why;
 
-use crate::{completion, context::CommandContext, errors::CommandResult};
+use capdeck_host::Host;
+
+use crate::{
+    args::GlobalArgs,
+    completion,
+    env_vars::EnvVars,
+    errors::{CommandFailure, CommandResult},
+    printer::Printer,
+    settings::CommandSettings,
+};
+
+/// The surroundings of one command.
+#[derive(Debug)]
+pub(crate) struct CommandContext<'a> {
+    pub(crate) global: GlobalArgs,
+    pub(crate) env: EnvVars,
+    pub(crate) printer: &'a Printer,
+}
+
+impl CommandContext<'_> {
+    /// The settings of this run. Commands that need no folders never ask.
+    pub(crate) fn settings(&self) -> Result<CommandSettings, CommandFailure> {
+        CommandSettings::resolve(&self.global, &self.env)
+    }
+
+    /// Opens the host on the decks in force, without connecting to anything.
+    pub(crate) fn open_host(&self) -> Result<Host, CommandFailure> {
+        self.settings()?.open_host()
+    }
+}
 
 /// An enum of commands and the function that runs each, from one table.
 macro_rules! command_table {
@@ -60,8 +83,8 @@ command_table! {
         Serve(serve::ServeArgs) => serve::run,
         Attach(attach::AttachArgs) => attach::run,
         List(list::ListArgs) => list::run,
-        Inspect(inspect::InspectArgs) => inspect::run,
-        Why(why::WhyArgs) => why::run,
+        Inspect(list::InspectArgs) => list::inspect,
+        Why(list::WhyArgs) => list::why,
         Tools(tools::ToolsArgs) => tools::list,
         Describe(tools::DescribeArgs) => tools::describe,
         Search(tools::SearchArgs) => tools::search,
@@ -88,7 +111,7 @@ command_table! {
         Doctor(doctor::DoctorArgs) => doctor::run,
         Validate(validate::ValidateArgs) => validate::run,
         Add(add::AddArgs) => add::run,
-        Init(init::InitArgs) => init::run,
+        Init(add::InitArgs) => add::init,
         Connect(connect::ConnectArgs) => connect::connect,
         Disconnect(connect::DisconnectArgs) => connect::disconnect,
         Import(import::ImportArgs) => import::run,
@@ -99,12 +122,12 @@ command_table! {
         Clean(install::CleanArgs) => install::clean,
         Trust(trust::TrustArgs) => trust::trust,
         Untrust(trust::UntrustArgs) => trust::untrust,
-        Setup(setup::SetupArgs) => setup::run,
-        Approvals(approvals::ApprovalsArgs) => approvals::list,
-        Approve(approvals::ApproveArgs) => approvals::approve,
+        Setup(trust::SetupArgs) => trust::setup,
+        Approvals(trust::ApprovalsArgs) => trust::approvals,
+        Approve(trust::ApproveArgs) => trust::approve,
         #[command(subcommand)]
         Pins(pins::PinsCommand) => pins::PinsCommand::run,
-        Budget(budget::BudgetArgs) => budget::run,
+        Budget(check::BudgetArgs) => check::budget,
         Schema(validate::SchemaArgs) => validate::schema,
         Completions(completion::CompletionsArgs) => completion::run,
     }

@@ -1,6 +1,5 @@
 //! Answers a shell that asks what could come next. Never connects: tools come from what is already known.
 
-mod capsule_words;
 mod shell_line;
 
 use std::{
@@ -10,6 +9,10 @@ use std::{
 };
 
 use capdeck_catalog::{Capability, Catalog, Tool};
+use capdeck_host::{
+    CapsuleAuthor, CapsuleCall, CapsuleCaller, CapsuleServiceExt as _, ListCapsulesRequest,
+    ListQuery, LocalCapsuleService, SchemesRequest, StoreMode, StoreOptions,
+};
 use clap::CommandFactory as _;
 use clap_complete::{
     engine::{ArgValueCompleter, CompletionCandidate},
@@ -20,16 +23,15 @@ use serde_json::Value;
 use crate::{
     args::{CommandLineArgs, GlobalArgs},
     arguments::schema_value,
-    context::CommandContext,
+    commands::CommandContext,
     env_vars::{self, COMPLETE_VARIABLE, EnvVars},
     errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::one_line,
     printer::Printer,
+    runtime::single_thread,
     settings::CommandSettings,
     tool_target,
 };
-
-pub(crate) use self::capsule_words::{capsules, entries, entry_prefixes};
 
 /// Print a shell's completion script
 ///
@@ -232,4 +234,69 @@ fn matching(
 fn unknown_shell(name: &str) -> CommandFailure {
     CommandFailure::usage(format!("there are no completions for the shell `{name}`"))
         .hint("use bash, elvish, fish, powershell or zsh")
+}
+
+/// More than a person reads.
+const MAX_COMPLETIONS: usize = 200;
+
+/// Completes the id of a capsule.
+pub(crate) fn capsules() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let listed = ask(None, ListCapsulesRequest::default());
+        let found = listed.into_iter().flat_map(|listed| listed.capsules);
+        matching(current, found.map(|capsule| (capsule.info.id, capsule.info.name)))
+    })
+}
+
+/// Completes the address of an entry of the capsule already typed, or a part of the address space.
+pub(crate) fn entries() -> ArgValueCompleter {
+    ArgValueCompleter::new(addresses)
+}
+
+fn addresses(current: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(capsule) = typed_capsule() else { return Vec::new() };
+    let typed = current.to_string_lossy();
+    let Some((scheme, _)) = typed.split_once("://") else {
+        let listed = ask(Some(&capsule), SchemesRequest);
+        let schemes = listed.into_iter().flat_map(|listed| listed.schemes);
+        let shown = schemes.map(|scheme| (format!("{}://", scheme.name), scheme.title));
+        return matching(current, shown);
+    };
+    let query = ListQuery {
+        scheme: Some(scheme.to_owned()),
+        limit: MAX_COMPLETIONS,
+        ..ListQuery::default()
+    };
+    let found = ask(Some(&capsule), query).into_iter().flat_map(|page| page.entries);
+    matching(current, found.map(|entry| (entry.uri.to_string(), entry.title)))
+}
+
+/// The capsule that the line names: the first word after `capsule`, `audit` and what is asked of them.
+fn typed_capsule() -> Option<String> {
+    let typed = typed_words(env_vars::words());
+    let before = typed.split_last().map_or(typed.as_slice(), |(_, before)| before);
+    let mut words = before.iter().map(|word| word.to_string_lossy().into_owned());
+    words.find(|word| word == "capsule" || word == "audit")?;
+    let mut rest = words.filter(|word| !word.starts_with('-'));
+    let command = rest.next()?;
+    let next = rest.next()?;
+    let is_nested = matches!(
+        (command.as_str(), next.as_str()),
+        ("schemes", "add" | "remove") | ("share", "list" | "revoke")
+    );
+    if is_nested { rest.next() } else { Some(next) }
+}
+
+/// Asks the capsules. The data folder is only read: no lock is taken and nothing is recorded.
+fn ask<C: CapsuleCall>(capsule: Option<&str>, call: C) -> Option<C::Response> {
+    let folder = settings()?.data_dir;
+    if !folder.is_dir() {
+        return None;
+    }
+    let options = StoreOptions { mode: StoreMode::ReadOnly, ..StoreOptions::default() };
+    let caller = CapsuleCaller::local(CapsuleAuthor::client("capdeck"));
+    single_thread().ok()?.block_on(async {
+        let capsules = LocalCapsuleService::open(&folder, options).await.ok()?;
+        capsules.ask(caller.request(capsule, call)).await.ok()
+    })
 }

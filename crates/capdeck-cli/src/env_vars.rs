@@ -22,50 +22,33 @@ const SECRET_VARIABLES: [&str; 6] = [
     "CAPLETS_ENCRYPTION_KEY_FILE",
 ];
 
-/// Everything the process was given besides its arguments.
+/// Everything the process was given besides its arguments. `read` has the names of the variables.
 #[derive(Debug)]
 pub(crate) struct EnvVars {
-    /// `CAPDECK_CONFIG_DIR`.
     pub(crate) config_dir: Option<PathBuf>,
-    /// `CAPDECK_STATE_DIR`.
     pub(crate) state_dir: Option<PathBuf>,
-    /// `CAPDECK_CACHE_DIR`.
     pub(crate) cache_dir: Option<PathBuf>,
-    /// `CAPDECK_DATA_DIR`, else `CAPSOL_DATA_DIR`.
     pub(crate) data_dir: Option<PathBuf>,
-    /// `CAPSOL_SCHEMES`.
     pub(crate) capsule_schemes: Option<String>,
     /// `CAPDECK_AUDIT_STRICT=1`.
     pub(crate) strict_audit: bool,
     /// `VISUAL`, else `EDITOR`: a command line.
     pub(crate) editor: Option<String>,
-    /// `CAPDECK_HOST`.
     pub(crate) host: Option<String>,
-    /// `CAPDECK_PORT`.
     pub(crate) port: Option<String>,
-    /// `CAPDECK_PUBLIC_URL`, else `CAPSOL_PUBLIC_URL`.
     pub(crate) public_url: Option<String>,
     /// `OTEL_…`: where spans of calls go.
     pub(crate) traces: TraceVars,
-    /// `CAPDECK_ADMIN_KEY`, else `CAPSOL_ADMIN_KEY`.
     pub(crate) admin_key: Option<Secret>,
     /// `CAPDECK_PRINT_ADMIN_KEY=1`, or `CAPSOL_PRINT_ADMIN_KEY=1`.
     pub(crate) print_admin_key: bool,
-    /// `CAPSOL_TOKEN_TTL_SECONDS`.
     pub(crate) token_seconds: Option<String>,
-    /// `CAPDECK_ATTACH_KEY`.
     pub(crate) attach_key: Option<Secret>,
-    /// `CAPDECK_KEY_FILE`.
     pub(crate) key_file: Option<PathBuf>,
-    /// `CAPLETS_ENCRYPTION_KEY`.
     pub(crate) caplets_key: Option<Secret>,
-    /// `CAPLETS_ENCRYPTION_KEY_FILE`.
     pub(crate) caplets_key_file: Option<PathBuf>,
-    /// `CAPDECK_LOG`.
     pub(crate) log: Option<String>,
-    /// `CAPLETS_CONFIG`.
     pub(crate) caplets_config: Option<PathBuf>,
-    /// `CAPLETS_PROJECT_CONFIG`.
     pub(crate) caplets_project_config: Option<PathBuf>,
     /// `CMP_TOOL_PATH`: folders that are CMP tools, between colons.
     pub(crate) cmp_tool_path: Vec<PathBuf>,
@@ -87,11 +70,9 @@ pub(crate) struct EnvVars {
 
 /// Where spans of calls go.
 pub(crate) struct TraceVars {
-    /// `OTEL_EXPORTER_OTLP_ENDPOINT`.
     pub(crate) endpoint: Option<String>,
-    /// `OTEL_EXPORTER_OTLP_HEADERS`, which may hold a key.
+    /// May hold a key.
     pub(crate) headers: Option<String>,
-    /// `OTEL_SERVICE_NAME`.
     pub(crate) service: Option<String>,
 }
 

@@ -9,7 +9,6 @@ mod browser;
 mod capsule_client;
 mod commands;
 mod completion;
-mod context;
 mod env_vars;
 mod errors;
 mod new_file;

@@ -46,10 +46,9 @@ pub(crate) fn plan(definition: &Definition) -> Vec<String> {
 pub(crate) fn setup_plan(setup: &SetupCommands) -> Vec<String> {
     let steps = |what: &str, steps: &[SetupStep]| {
         let line = |step: &SetupStep| {
-            let words = std::iter::once(&step.command).chain(&step.args).map(String::as_str);
-            let mut line = format!("{what}: {} ({})", command_line(words), one_line(&step.label));
-            line.push_str(&environment_text(step.cwd.as_deref(), &step.env));
-            line
+            let program = program_line(&step.command, &step.args);
+            let more = environment_text(step.cwd.as_deref(), &step.env);
+            format!("{what}: {program} ({}){more}", one_line(&step.label))
         };
         steps.iter().map(line).collect::<Vec<_>>()
     };
@@ -58,12 +57,16 @@ pub(crate) fn setup_plan(setup: &SetupCommands) -> Vec<String> {
     lines
 }
 
+/// A program with its arguments, as a shell would need them.
+fn program_line(command: &String, args: &[String]) -> String {
+    command_line(std::iter::once(command).chain(args).map(String::as_str))
+}
+
 fn mcp(server: &McpServer) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(command) = &server.command {
-        let words = std::iter::once(command).chain(&server.args).map(String::as_str);
         let more = environment_text(server.cwd.as_deref(), &server.env);
-        lines.push(format!("starts {}{more}", command_line(words)));
+        lines.push(format!("starts {}{more}", program_line(command, &server.args)));
     }
     if let Some(url) = &server.url {
         lines.push(format!("connects to {}", one_line(url)));
@@ -109,16 +112,15 @@ fn private_network(api: &impl HttpBlock) -> Option<String> {
 
 fn cli(tools: &CliTools) -> Vec<String> {
     let line = |(name, action): (&String, &capdeck_definition::CliAction)| {
-        let words = std::iter::once(&action.command).chain(&action.args).map(String::as_str);
         let cwd = action.cwd.as_deref().or(tools.cwd.as_deref());
-        let env = tools.env.iter().chain(&action.env);
-        format!("{name} runs {}{}", command_line(words), environment_text(cwd, env))
+        let more = environment_text(cwd, tools.env.iter().chain(&action.env));
+        format!("{name} runs {}{more}", program_line(&action.command, &action.args))
     };
     let init = |(name, action): (&String, &capdeck_definition::CliAction)| {
         let init = action.init.as_ref()?;
-        let words = std::iter::once(&init.command).chain(&init.args).map(String::as_str);
         let more = environment_text(init.cwd.as_deref(), &init.env);
-        Some(format!("{name} first runs {}, once{more}", command_line(words)))
+        let program = program_line(&init.command, &init.args);
+        Some(format!("{name} first runs {program}, once{more}"))
     };
     let mut lines: Vec<String> = tools.actions.iter().map(line).collect();
     lines.extend(tools.actions.iter().filter_map(init));

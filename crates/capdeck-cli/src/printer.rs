@@ -1,9 +1,7 @@
 //! The one place that prints. Stdout is data; stderr is for people.
 
-mod hidden_input;
-
 use std::{
-    io::{self, IsTerminal as _, Write},
+    io::{self, IsTerminal as _, Read as _, Write},
     sync::{
         Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -11,7 +9,9 @@ use std::{
     time::Duration,
 };
 
+use capdeck_auth::Secret;
 use indicatif::{ProgressBar, ProgressStyle};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use serde::Serialize;
 
 use crate::{
@@ -19,8 +19,6 @@ use crate::{
     errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::{lines, one_line},
 };
-
-pub(crate) use hidden_input::hidden_input;
 
 /// When colours are used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -154,7 +152,10 @@ impl Printer {
 
     /// Writes text that others wrote. On a terminal it must not move the cursor.
     pub(crate) fn foreign(&self, text: &str) {
-        if self.stdout_is_terminal { self.data(&lines(text)) } else { self.data(text) }
+        match self.stdout_is_terminal {
+            true => self.data(&lines(text)),
+            false => self.data(text),
+        }
     }
 
     /// Writes one JSON value to stdout, indented.
@@ -176,10 +177,9 @@ impl Printer {
 
     /// Ends a command: with JSON, or with what `as_text` prints.
     pub(crate) fn json_or(&self, value: &impl Serialize, as_text: impl FnOnce()) -> CommandResult {
-        if self.wants_json() {
-            self.json(value)
-        } else {
-            as_text()
+        match self.wants_json() {
+            true => self.json(value),
+            false => as_text(),
         }
         Ok(ExitStatus::Done)
     }
@@ -274,15 +274,21 @@ impl Printer {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TerminalPrompt(());
 
-impl TerminalPrompt {
+/// The person, as far as a question needs one.
+pub(crate) trait TerminalUser {
     /// Shows a line.
-    pub(crate) fn say(self, text: &str) {
+    fn say(&mut self, text: &str);
+    /// The answer to a prompt, without its line break; `None` when there will be no more answers.
+    fn line(&mut self, prompt: &str) -> Option<String>;
+}
+
+impl TerminalUser for TerminalPrompt {
+    fn say(&mut self, text: &str) {
         // A terminal that is gone cannot be told so.
         drop(writeln!(io::stderr().lock(), "{text}"));
     }
 
-    /// The person's answer to a prompt, without its line break. `None` when the input ended.
-    pub(crate) fn line(self, prompt: &str) -> Option<String> {
+    fn line(&mut self, prompt: &str) -> Option<String> {
         let mut stderr = io::stderr().lock();
         write!(stderr, "{prompt}").and_then(|()| stderr.flush()).ok()?;
         drop(stderr);
@@ -370,5 +376,66 @@ impl Drop for ProgressSpinner {
         if let Some(bar) = &self.0 {
             bar.finish_and_clear();
         }
+    }
+}
+
+/// Keys that are not part of the text: control-C, control-D, both kinds of backspace, control-U.
+const CONTROL_C: u8 = 3;
+const CONTROL_D: u8 = 4;
+const BACKSPACE: u8 = 8;
+const DELETE: u8 = 127;
+const CONTROL_U: u8 = 21;
+
+/// Puts the terminal back as it was.
+struct EchoGuard {
+    before: Termios,
+}
+
+/// Asks on stderr and reads from the terminal at stdin. `None` when the person gave up.
+///
+/// Letters are read one by one: a terminal in line mode cuts lines after 4096 bytes, and a long key would be kept cut.
+pub(crate) fn hidden_input(prompt: &str) -> io::Result<Option<Secret>> {
+    let mut stderr = io::stderr().lock();
+    let quiet = EchoGuard::new()?;
+    write!(stderr, "{prompt}").and_then(|()| stderr.flush())?;
+    let mut typed = Vec::new();
+    let mut gave_up = false;
+    for byte in io::stdin().lock().bytes() {
+        match byte? {
+            b'\n' | b'\r' => break,
+            end @ (CONTROL_D | CONTROL_C) => {
+                gave_up = end == CONTROL_C || typed.is_empty();
+                break;
+            }
+            BACKSPACE | DELETE => {
+                // A letter may be several bytes long.
+                while typed.pop().is_some_and(|byte: u8| byte & 0b1100_0000 == 0b1000_0000) {}
+            }
+            CONTROL_U => typed.clear(),
+            letter => typed.push(letter),
+        }
+    }
+    drop(quiet);
+    writeln!(stderr)?;
+    let text = String::from_utf8(typed)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "what was typed is not UTF-8"))?;
+    Ok((!gave_up).then(|| Secret::new(text)))
+}
+
+impl EchoGuard {
+    fn new() -> io::Result<Self> {
+        let before = tcgetattr(io::stdin())?;
+        let mut during = before.clone();
+        // The interrupt key is read as a letter, so that the terminal is never left without echo.
+        during.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
+        tcsetattr(io::stdin(), OptionalActions::Flush, &during)?;
+        Ok(Self { before })
+    }
+}
+
+impl Drop for EchoGuard {
+    fn drop(&mut self) {
+        // A terminal that is gone needs no repair.
+        let _gone = tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
     }
 }

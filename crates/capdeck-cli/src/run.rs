@@ -12,8 +12,8 @@ use tracing_subscriber::EnvFilter;
 
 use crate::{
     args::{CommandLineArgs, GlobalArgs},
+    commands::CommandContext,
     completion,
-    context::CommandContext,
     env_vars::EnvVars,
     errors::{CommandFailure, CommandResult, ExitStatus},
     printer::{ColorChoice, ColorPalette, Printer},

@@ -8,7 +8,7 @@ use tokio::{
     signal::unix::{SignalKind, signal},
 };
 
-use crate::{context::CommandContext, errors::CommandFailure};
+use crate::{commands::CommandContext, errors::CommandFailure};
 
 /// Opens the host and runs `work` with the person's own session.
 pub(crate) fn with_operator<T>(
@@ -72,8 +72,6 @@ pub(crate) fn stop_signal() -> impl Future<Output = ()> {
 }
 
 fn no_runtime(error: &std::io::Error) -> CommandFailure {
-    CommandFailure::setup(
-        "NO_RUNTIME",
-        format!("the system gives no more threads or files: {error}"),
-    )
+    let message = format!("the system gives no more threads or files: {error}");
+    CommandFailure::setup("NO_RUNTIME", message)
 }

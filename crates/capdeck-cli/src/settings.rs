@@ -11,7 +11,8 @@ use capdeck_definition::{
     DeckProject, DeckRoot, Exposure, RootOwner, SourceFile, SourceFormat, SourceLayer, find_project,
 };
 use capdeck_host::{
-    ApprovalStore, AuditMode, GuardianCommand, Host, HostSettings, RunStore, WorkerCommand,
+    ApprovalStore, AuditMode, GuardianCommand, Host, HostSettings, RunStore, TrustStore,
+    WorkerCommand,
 };
 use capdeck_serve::{ProcessLifetime, SharedCapsuleService, SharedCapsulesSettings};
 
@@ -176,10 +177,8 @@ impl CommandSettings {
     /// How code is run without a host.
     pub(crate) fn sandbox_worker(&self) -> Result<WorkerCommand, CommandFailure> {
         self.worker().ok_or_else(|| {
-            CommandFailure::setup(
-                "NO_PROGRAM",
-                "this program cannot find itself, so it cannot run code",
-            )
+            let message = "this program cannot find itself, so it cannot run code";
+            CommandFailure::setup("NO_PROGRAM", message)
         })
     }
 
@@ -196,6 +195,13 @@ impl CommandSettings {
             .collect();
         let identity: String = sha256_hex(places.join("\0")).chars().take(24).collect();
         self.state_dir.join("sh").join(format!("{identity}.sock"))
+    }
+
+    /// Remembers that the project's files may act as they are, by their hash.
+    pub(crate) fn trust(&self, project: &DeckProject, hash: &str) -> Result<(), CommandFailure> {
+        TrustStore::new(&self.state_dir)
+            .trust(&project.dir, hash)
+            .map_err(|error| CommandFailure::file("remember the trust in", &self.state_dir, &error))
     }
 
     fn worker(&self) -> Option<WorkerCommand> {
@@ -314,19 +320,13 @@ fn existing_folder(dir: &Path, what: &str) -> Result<PathBuf, CommandFailure> {
 }
 
 fn no_such_folder(dir: &Path, what: &str) -> CommandFailure {
-    CommandFailure::setup(
-        "NO_SUCH_FOLDER",
-        format!("{what}: there is no folder `{}`", dir.display()),
-    )
-    .hint("name a folder that is there")
+    let message = format!("{what}: there is no folder `{}`", dir.display());
+    CommandFailure::setup("NO_SUCH_FOLDER", message).hint("name a folder that is there")
 }
 
 fn not_a_folder(dir: &Path, what: &str) -> CommandFailure {
-    CommandFailure::setup(
-        "NOT_A_FOLDER",
-        format!("{what}: this is not a folder: `{}`", dir.display()),
-    )
-    .hint("move the file away, or name a folder")
+    let message = format!("{what}: this is not a folder: `{}`", dir.display());
+    CommandFailure::setup("NOT_A_FOLDER", message).hint("move the file away, or name a folder")
 }
 
 /// The files of the starter deck, by capability id.

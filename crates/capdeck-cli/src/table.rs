@@ -44,7 +44,10 @@ impl TextTable {
 
     /// The same; a table without rows is a note that says so.
     pub(crate) fn print_or(&self, nothing: &str, printer: &Printer) {
-        if self.rows.is_empty() { printer.note(nothing) } else { self.print(printer) }
+        match self.rows.is_empty() {
+            true => printer.note(nothing),
+            false => self.print(printer),
+        }
     }
 
     /// The table as text. Only the last column is cut, and only when a width is given.

@@ -100,7 +100,9 @@ pub(crate) fn read_flags(
                         return Err(CommandFailure::usage(format!("`{flag}` takes no value")));
                     }
                     None if is_negated => FlagMeaning::One(raw(&flag, "false")?),
-                    None if parameter.types().boolean => FlagMeaning::One(raw(&flag, "true")?),
+                    None if parameter.types().has("boolean") => {
+                        FlagMeaning::One(raw(&flag, "true")?)
+                    }
                     None => return Err(needs_value(&flag, &parameter.label())),
                     Some(text) => {
                         parse_value(&flag, &source.text(&flag, text)?, &parameter, is_json)?
@@ -162,7 +164,7 @@ fn resolve_flag<'s>(
     }
     if let Some(positive) = name.strip_prefix("no-")
         && let Ok(parameter) = parameters.find(positive)
-        && parameter.types().boolean
+        && parameter.types().has("boolean")
     {
         let path = vec![parameter.name.to_owned()];
         return Ok(FlagPlace::Tool { path, parameter, is_negated: true });

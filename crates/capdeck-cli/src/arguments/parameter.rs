@@ -1,5 +1,7 @@
 //! The arguments a schema knows, as flags.
 
+use std::collections::BTreeSet;
+
 use capdeck_catalog::{command_word, nearest};
 use serde_json::Value;
 
@@ -146,7 +148,7 @@ impl<'s> ToolParameter<'s> {
 
     /// True when it may be given several times.
     pub(crate) fn is_list(&self) -> bool {
-        self.types().array
+        self.types().has("array")
     }
 
     /// The members, if it is an object.
@@ -172,8 +174,7 @@ impl<'s> ToolParameter<'s> {
 
     /// One member of its schema that is a text, such as `description`.
     pub(crate) fn text(&self, key: &str) -> Option<&'s str> {
-        let own = self.schema.get(key).or_else(|| resolve(self.schema, self.root).get(key));
-        own.and_then(Value::as_str)
+        self.fact(key).and_then(Value::as_str)
     }
 
     /// One member of its schema.
@@ -187,20 +188,14 @@ impl<'s> ToolParameter<'s> {
             return choices.iter().map(|choice| plain(choice)).collect::<Vec<_>>().join("|");
         }
         let types = self.types();
-        if types.array {
+        if types.has("array") {
             let item = self.item();
-            let one = if item.types().array { "JSON".to_owned() } else { item.label() };
-            return if types.string { format!("string|{one}") } else { one };
+            let one = if item.types().has("array") { "JSON".to_owned() } else { item.label() };
+            return if types.has("string") { format!("string|{one}") } else { one };
         }
-        let named = [
-            (types.string, "string"),
-            (types.integer && !types.number, "integer"),
-            (types.number, "number"),
-            (types.boolean, "boolean"),
-            (types.object, "JSON"),
-        ];
-        let names: Vec<&str> =
-            named.into_iter().filter_map(|(is, name)| is.then_some(name)).collect();
+        let mut names = ["string", "integer", "number", "boolean"].to_vec();
+        names.retain(|name| types.has(name) && (*name != "integer" || !types.has("number")));
+        names.extend(types.has("object").then_some("JSON"));
         if names.is_empty() { "value".to_owned() } else { names.join("|") }
     }
 }
@@ -246,17 +241,12 @@ pub(super) fn missing<'p, 's>(
 /// Schemas that are looked at for one argument. Alternatives that refer to alternatives multiply.
 const MAX_SCHEMAS: usize = 1_000;
 
-/// The types a value may have. All false means the schema does not say.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct SchemaTypes {
-    pub(super) string: bool,
-    pub(super) array: bool,
-    pub(super) number: bool,
-    pub(super) integer: bool,
-    pub(super) boolean: bool,
-    pub(super) object: bool,
-    pub(super) null: bool,
-}
+/// The names of the types that there are.
+const TYPES: [&str; 7] = ["string", "array", "number", "integer", "boolean", "object", "null"];
+
+/// The types a value may have. None at all means the schema does not say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct SchemaTypes(BTreeSet<&'static str>);
 
 impl SchemaTypes {
     /// The types `schema` allows, with references looked up in `root`.
@@ -269,26 +259,31 @@ impl SchemaTypes {
         types
     }
 
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.contains(name)
+    }
+
     /// True when this JSON text is of an allowed type and could not as well be meant as a string.
-    pub(super) fn takes(self, json: &str) -> bool {
-        match json.as_bytes().first() {
-            Some(b'[') => self.array,
-            Some(b'{') => self.object,
-            Some(b't' | b'f') => self.boolean && !self.string,
-            Some(b'n') => self.null && !self.string,
-            Some(b'-' | b'0'..=b'9') => (self.number || self.integer) && !self.string,
-            _ => false,
-        }
+    pub(super) fn takes(&self, json: &str) -> bool {
+        let names: &[&str] = match json.as_bytes().first() {
+            Some(b'[') => return self.has("array"),
+            Some(b'{') => return self.has("object"),
+            Some(b't' | b'f') => &["boolean"],
+            Some(b'n') => &["null"],
+            Some(b'-' | b'0'..=b'9') => &["number", "integer"],
+            _ => &[],
+        };
+        names.iter().any(|name| self.has(name)) && !self.has("string")
     }
 
     /// True when nothing is said about the type.
-    pub(super) fn is_open(self) -> bool {
-        self == Self::default()
+    pub(super) fn is_open(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// True when a boolean is the only thing allowed, so that its name alone says enough.
-    pub(super) fn is_only_boolean(self) -> bool {
-        self == Self { boolean: true, null: self.null, ..Self::default() }
+    pub(super) fn is_only_boolean(&self) -> bool {
+        self.has("boolean") && self.0.iter().all(|name| matches!(*name, "boolean" | "null"))
     }
 
     fn collect(&mut self, schema: &Value, root: &Value, depth: usize, budget: &mut usize) {
@@ -297,48 +292,31 @@ impl SchemaTypes {
         }
         *budget -= 1;
         let schema = resolve(schema, root);
-        match schema.get("type") {
-            Some(Value::String(name)) => self.name(name),
-            Some(Value::Array(names)) => {
-                names.iter().filter_map(Value::as_str).for_each(|name| self.name(name));
-            }
-            _ => {}
-        }
-        for value in schema.get("enum").and_then(Value::as_array).into_iter().flatten() {
-            self.value(value);
-        }
-        if let Some(value) = schema.get("const") {
-            self.value(value);
-        }
+        let declared = match schema.get("type") {
+            Some(Value::Array(names)) => names.as_slice(),
+            Some(name) => std::slice::from_ref(name),
+            None => &[],
+        };
+        let known = |name: &str| TYPES.into_iter().find(|known| *known == name);
+        self.0.extend(declared.iter().filter_map(Value::as_str).filter_map(known));
+        let values = schema.get("enum").and_then(Value::as_array).into_iter().flatten();
+        self.0.extend(values.chain(schema.get("const")).map(type_of));
         for key in ["anyOf", "oneOf", "allOf"] {
             for branch in schema.get(key).and_then(Value::as_array).into_iter().flatten() {
                 self.collect(branch, root, depth + 1, budget);
             }
         }
     }
+}
 
-    fn name(&mut self, name: &str) {
-        match name {
-            "string" => self.string = true,
-            "number" => self.number = true,
-            "integer" => self.integer = true,
-            "boolean" => self.boolean = true,
-            "array" => self.array = true,
-            "object" => self.object = true,
-            "null" => self.null = true,
-            _ => {}
-        }
-    }
-
-    fn value(&mut self, value: &Value) {
-        match value {
-            Value::Null => self.null = true,
-            Value::Bool(_) => self.boolean = true,
-            Value::Number(_) => self.number = true,
-            Value::String(_) => self.string = true,
-            Value::Array(_) => self.array = true,
-            Value::Object(_) => self.object = true,
-        }
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
     }
 }
 
@@ -386,6 +364,6 @@ mod tests {
         ways.insert(0, json!({"type": "integer"}));
         let root = json!({"$defs": {"A": {"anyOf": ways}}});
         let types = SchemaTypes::of(Some(&json!({"$ref": "#/$defs/A"})), &root);
-        assert!(types.integer && !types.string);
+        assert!(types.has("integer") && !types.has("string"));
     }
 }

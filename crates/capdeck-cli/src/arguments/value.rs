@@ -26,14 +26,15 @@ pub(super) fn read_value(
         check_number(flag, json, parameter)?;
         return Ok(json.to_owned());
     }
-    if types.string || types.is_open() {
-        return raw_text(flag, text);
+    if types.has("string") || types.is_open() {
+        return to_raw_value(text)
+            .map_err(|error| CommandFailure::usage(format!("`{flag}`: {error}")));
     }
     let failure =
         CommandFailure::usage(format!("`{flag}` takes {}, not `{text}`", article(parameter)));
-    Err(if types.object {
+    Err(if types.has("object") {
         failure.hint(format!("write it as JSON, or member by member: {flag}.KEY VALUE"))
-    } else if types.boolean && types.is_only_boolean() {
+    } else if types.has("boolean") && types.is_only_boolean() {
         failure.hint("write true or false")
     } else {
         failure
@@ -52,14 +53,17 @@ pub(super) fn read_items(
     let item = parameter.item();
     if let Ok(items) = serde_json::from_str::<Vec<Box<RawValue>>>(text) {
         // A list of lists: one pair of brackets is an item, two are the whole.
-        let is_whole = !item.types().array || items.iter().all(|one| one.get().starts_with('['));
+        let is_whole =
+            !item.types().has("array") || items.iter().all(|one| one.get().starts_with('['));
         return Ok(if is_whole { items } else { vec![raw(flag, text)?] });
     }
     let types = item.types();
     let holds_comma = |choice: &&Value| plain(choice).contains(',');
     let splits = match item.choices() {
         Some(choices) => !choices.iter().any(holds_comma),
-        None => !(types.string || types.is_open() || types.object || types.array),
+        None => {
+            !(types.has("string") || types.is_open() || types.has("object") || types.has("array"))
+        }
     };
     if splits && text.contains(',') {
         return text.split(',').map(|part| read_value(flag, part.trim(), &item)).collect();
@@ -100,7 +104,7 @@ fn check_number(
     }
     let Ok(number) = text.parse::<f64>() else { return Ok(()) };
     let types = parameter.types();
-    if types.integer && !types.number && number.fract() != 0.0 {
+    if types.has("integer") && !types.has("number") && number.fract() != 0.0 {
         return Err(CommandFailure::usage(format!("`{flag}` takes an integer, not `{text}`"))
             .hint(format!("the nearest is {}", number.round())));
     }
@@ -117,10 +121,6 @@ fn check_number(
         }
         None => Ok(()),
     }
-}
-
-fn raw_text(flag: &str, text: &str) -> Result<Box<RawValue>, CommandFailure> {
-    to_raw_value(text).map_err(|error| CommandFailure::usage(format!("`{flag}`: {error}")))
 }
 
 fn article(parameter: &ToolParameter<'_>) -> String {

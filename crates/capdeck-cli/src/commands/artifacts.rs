@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use super::command_table;
 use crate::{
+    commands::CommandContext,
     completion::ids,
-    context::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::counted,
     runtime::with_operator,

@@ -12,10 +12,11 @@ use capdeck_host::{
 };
 use serde_json::json;
 
-use super::serve::{exposures, serve_on_stdio};
+use super::serve::{EXPOSURES, serve_on_stdio};
 use crate::{
+    args::choice,
+    commands::CommandContext,
     commands::list::style,
-    context::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus},
     runtime::single_thread,
     table::{TextTable, cell, styled},
@@ -41,7 +42,7 @@ pub(crate) struct AttachArgs {
     #[arg(long, value_name = "ID", conflicts_with_all = ["exposure", "dry_run"])]
     only: Option<String>,
     /// Offer every capability this way, whatever its file says.
-    #[arg(long, value_name = "MODE", value_parser = exposures())]
+    #[arg(long, value_name = "MODE", value_parser = choice(EXPOSURES))]
     exposure: Option<Exposure>,
     /// Show what would be offered, from where, and end.
     #[arg(long)]

@@ -5,17 +5,16 @@ use capdeck_host::{
     AuditVerifyResponse, CapsuleCall, RegistryAuditFilter, RegistryAuditPruneRequest,
     RegistryAuditVerifyRequest,
 };
-use clap::builder::TypedValueParser;
 use jiff::{Timestamp, civil::Date};
 use serde_json::json;
 
 use super::command_table;
 use crate::{
-    args::choice,
+    args::{ChoiceRow, choice},
     capsule_client::ask,
+    commands::CommandContext,
     commands::capsule::{CapsuleReport, each, past, problem_place},
-    completion::{capsules, entry_prefixes},
-    context::CommandContext,
+    completion::{capsules, entries},
     errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::{counted, one_line, time},
     printer::{Printer, TextStyle},
@@ -71,10 +70,10 @@ pub(crate) struct AuditQueryArgs {
     #[arg(long, value_name = "ACTION")]
     action: Option<String>,
     /// Only calls on entries at or below this address.
-    #[arg(long, value_name = "PREFIX", add = entry_prefixes())]
+    #[arg(long, value_name = "PREFIX", add = entries())]
     prefix: Option<String>,
     /// Only calls that ended so.
-    #[arg(long, value_name = "OUTCOME", value_parser = outcomes())]
+    #[arg(long, value_name = "OUTCOME", value_parser = choice(OUTCOMES))]
     outcome: Option<AuditOutcome>,
     /// Only calls after a time, a day or a span such as 7d.
     #[arg(long, value_name = "WHEN", value_parser = past)]
@@ -90,14 +89,11 @@ pub(crate) struct AuditQueryArgs {
     limit: u32,
 }
 
-fn outcomes() -> impl TypedValueParser<Value = AuditOutcome> {
-    let refused = "Refused: the caller may not do it, or not there";
-    choice([
-        ("ok", "", AuditOutcome::Ok),
-        ("denied", refused, AuditOutcome::Denied),
-        ("error", "", AuditOutcome::Error),
-    ])
-}
+const OUTCOMES: [ChoiceRow<AuditOutcome>; 3] = [
+    ("ok", "", AuditOutcome::Ok),
+    ("denied", "Refused: the caller may not do it, or not there", AuditOutcome::Denied),
+    ("error", "", AuditOutcome::Error),
+];
 
 fn query(args: &AuditQueryArgs, context: &CommandContext<'_>) -> CommandResult {
     let filter = AuditFilter {

@@ -13,8 +13,8 @@ use tokio::sync::mpsc;
 use super::command_table;
 use crate::{
     browser::{has_browser, open_browser},
+    commands::CommandContext,
     completion::ids,
-    context::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::{one_line, without_nulls},
     runtime::with_operator,
@@ -195,7 +195,7 @@ async fn with_code(
             "verificationUrl": verification_url.as_str(),
             "userCode": user_code,
             "expiresIn": lasts.as_secs(),
-            "verificationUrlComplete": complete_url.as_ref().map(|url| url.as_str()),
+            "verificationUrlComplete": complete_url.as_ref().map(url::Url::as_str),
         })));
     } else {
         printer.data(verification_url.as_str());

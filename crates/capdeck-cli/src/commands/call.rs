@@ -14,8 +14,8 @@ use serde_json::{Value, value::RawValue};
 
 use crate::{
     arguments::{ArgumentSource, build, parse_pairs},
+    commands::CommandContext,
     completion::{ids_and_tools, tool_or_arguments},
-    context::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text,
     printer::Printer,

@@ -17,8 +17,8 @@ pub(super) use self::{
 
 use super::command_table;
 use crate::{
+    commands::CommandContext,
     completion::{capsules, entries},
-    context::CommandContext,
     errors::CommandResult,
 };
 

@@ -18,12 +18,12 @@ use serde_json::{Value, json};
 
 use super::command_table;
 use crate::{
+    commands::CommandContext,
     commands::{
-        budget::TokenCounter,
+        check::{ENCODING, token_counter},
         validate::{manifest_sizes, report},
     },
     completion::ids,
-    context::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::one_line,
     table::{TextTable, cell},
@@ -66,7 +66,7 @@ fn list(args: &CmpListArgs, context: &CommandContext<'_>) -> CommandResult {
     let printer = context.printer;
     let host = context.open_host()?;
     let catalog = host.catalog();
-    let tokens = TokenCounter::new();
+    let tokens = token_counter();
     let wanted =
         |name: &str| domain.as_ref().is_none_or(|domain| domain.eq_ignore_ascii_case(name));
     let found: Vec<_> = installed(&catalog).filter(|(_, tool)| wanted(&tool.domain)).collect();
@@ -161,11 +161,11 @@ A tool that requires approval waits for the person: say what it would do, and th
 pub(crate) struct CmpSnippetArgs {}
 
 fn snippet(_: &CmpSnippetArgs, context: &CommandContext<'_>) -> CommandResult {
-    let tokens = TokenCounter::new().count(SNIPPET);
-    let (printer, encoding) = (context.printer, TokenCounter::ENCODING);
-    printer.json_or(&json!({ "text": SNIPPET, "tokens": tokens, "encoding": encoding }), || {
+    let tokens = token_counter().count(SNIPPET);
+    let printer = context.printer;
+    printer.json_or(&json!({ "text": SNIPPET, "tokens": tokens, "encoding": ENCODING }), || {
         printer.data(SNIPPET);
-        printer.note(&format!("{tokens} tokens ({encoding})"));
+        printer.note(&format!("{tokens} tokens ({ENCODING})"));
     })
 }
 
@@ -244,11 +244,10 @@ fn write(folder: &Path, exported: &CmpExport, force: bool) -> Result<(), Command
         let path = place.join(name);
         match fs::read(&path) {
             Ok(known) if known != text.as_bytes() && !force => {
-                return Err(CommandFailure::request(
-                    "FILE_EXISTS",
-                    format!("`{}` is already there and says something else", path.display()),
-                )
-                .hint("choose another folder, or replace it with --force"));
+                let message =
+                    format!("`{}` is already there and says something else", path.display());
+                return Err(CommandFailure::request("FILE_EXISTS", message)
+                    .hint("choose another folder, or replace it with --force"));
             }
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}

@@ -1,22 +1,22 @@
 //! `capdeck connect CLIENT…`: an entry for Capdeck in the configuration of an agent.
 
 mod launch;
-mod list;
 
 use capdeck_install::{
     AgentClient, ClientEntryChange, ClientEntryPlan, ClientEntryRecords, ClientEntryTarget,
-    ClientFolders, ClientScope, ConnectError, ForeignPolicy, plan_connect, plan_disconnect,
+    ClientFolders, ClientScope, ConnectError, EntryPresence, ForeignPolicy, plan_connect,
+    plan_disconnect, presence,
 };
-use clap::builder::TypedValueParser;
 use serde_json::{Value, json};
 
 use crate::{
-    args::choice,
-    context::CommandContext,
+    args::{ChoiceRow, choice},
+    commands::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::{one_line, without_nulls},
     printer::TextStyle,
     settings::CommandSettings,
+    table::{TextTable, cell, styled},
 };
 
 pub(super) use self::launch::LaunchSettings;
@@ -54,7 +54,7 @@ pub(crate) struct ConnectArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct EntryArgs {
     /// For you in every project, or for everyone in this one; the usual one of each agent by default.
-    #[arg(long, value_name = "SCOPE", value_parser = scopes())]
+    #[arg(long, value_name = "SCOPE", value_parser = choice(SCOPES))]
     pub(super) scope: Option<ClientScope>,
     /// Reach a running `capdeck up` at this address instead of starting a process.
     #[arg(long, value_name = "URL")]
@@ -64,12 +64,10 @@ pub(crate) struct EntryArgs {
     pub(super) name: String,
 }
 
-fn scopes() -> impl TypedValueParser<Value = ClientScope> {
-    choice([
-        ("user", "Your own configuration", ClientScope::User),
-        ("project", "The project's configuration", ClientScope::Project),
-    ])
-}
+const SCOPES: [ChoiceRow<ClientScope>; 2] = [
+    ("user", "Your own configuration", ClientScope::User),
+    ("project", "The project's configuration", ClientScope::Project),
+];
 
 pub(crate) fn connect(args: &ConnectArgs, context: &CommandContext<'_>) -> CommandResult {
     let ConnectArgs { clients, list, entry, dry_run, force } = args;
@@ -77,7 +75,7 @@ pub(crate) fn connect(args: &ConnectArgs, context: &CommandContext<'_>) -> Comma
     let records = ClientEntryRecords::new(&settings.state_dir);
     let scope = entry.scope;
     if *list {
-        return list::run(scope, &entry.name, &settings, &records, context);
+        return show_clients(scope, &entry.name, &settings, &records, context);
     }
     let launch = LaunchSettings::resolve(entry.url.as_deref(), &settings, context)?;
     let foreign = if *force { ForeignPolicy::Replace } else { ForeignPolicy::Keep };
@@ -295,7 +293,7 @@ pub(crate) struct DisconnectArgs {
     #[arg(value_name = "CLIENT", value_parser = client_ids(), required = true)]
     clients: Vec<String>,
     /// Only in this scope; in every one by default.
-    #[arg(long, value_name = "SCOPE", value_parser = scopes())]
+    #[arg(long, value_name = "SCOPE", value_parser = choice(SCOPES))]
     scope: Option<ClientScope>,
     /// What the entry is called.
     #[arg(long, value_name = "NAME", default_value = NAME)]
@@ -330,4 +328,84 @@ pub(crate) fn disconnect(args: &DisconnectArgs, context: &CommandContext<'_>) ->
     }
     report(&plans, *dry_run, context);
     Ok(ExitStatus::Done)
+}
+
+/// One file of one agent.
+struct ClientRow {
+    target: ClientEntryTarget,
+    is_installed: bool,
+    exists: bool,
+    presence: Result<EntryPresence, String>,
+}
+
+/// Which agents are here, and which are connected.
+fn show_clients(
+    scope: Option<ClientScope>,
+    name: &str,
+    settings: &CommandSettings,
+    records: &ClientEntryRecords,
+    context: &CommandContext<'_>,
+) -> CommandResult {
+    let folders = folders(settings, context)?;
+    let mut rows = Vec::new();
+    for client in AgentClient::all() {
+        let wanted =
+            client.scopes().into_iter().filter(|one| scope.is_none_or(|scope| scope == *one));
+        // A project's file is nowhere when there is no project.
+        let targets =
+            wanted.filter_map(|scope| ClientEntryTarget::new(client, scope, name, &folders).ok());
+        for target in targets {
+            rows.push(ClientRow {
+                is_installed: client.is_installed(&folders),
+                exists: target.file.exists(),
+                presence: presence(&target, records).map_err(|error| error.to_string()),
+                target,
+            });
+        }
+    }
+    let items: Vec<Value> = rows.iter().map(row_to_json).collect();
+    let printer = context.printer;
+    printer.json_or(&json!({ "items": items }), || {
+        let table = TextTable::new(["CLIENT", "SCOPE", "STATUS", "FILE"], &rows, |row| {
+            let status = match &row.presence {
+                Ok(EntryPresence::Ours) => styled(TextStyle::Good, "connected"),
+                Ok(EntryPresence::Foreign) => styled(TextStyle::Careful, "name taken"),
+                Ok(EntryPresence::Absent) if row.is_installed || row.exists => {
+                    cell("not connected")
+                }
+                Ok(EntryPresence::Absent) => styled(TextStyle::Dim, "not found"),
+                Err(_) => styled(TextStyle::Bad, "unreadable"),
+            };
+            let target = &row.target;
+            let file = cell(target.file.display());
+            [cell(target.client.id), cell(target.scope.as_str()), status, file]
+        });
+        table.print(printer);
+        for problem in rows.iter().filter_map(|row| row.presence.as_ref().err()) {
+            printer.warn(problem);
+        }
+    })
+}
+
+/// `{client, title, scope, file, key, installed, exists, status, problem?}`.
+fn row_to_json(row: &ClientRow) -> Value {
+    let client = row.target.client;
+    let status = match &row.presence {
+        Ok(EntryPresence::Ours) => "connected",
+        Ok(EntryPresence::Foreign) => "taken",
+        Ok(EntryPresence::Absent) => "absent",
+        Err(_) => "unreadable",
+    };
+    without_nulls(json!({
+        "client": client.id,
+        "title": client.name,
+        "scope": row.target.scope.as_str(),
+        "isDefaultScope": row.target.scope == client.default_scope,
+        "file": row.target.file,
+        "key": client.key(),
+        "installed": row.is_installed,
+        "exists": row.exists,
+        "status": status,
+        "problem": row.presence.as_ref().err(),
+    }))
 }

@@ -11,8 +11,8 @@ use serde_json::json;
 
 use crate::{
     capsule_client::ask,
+    commands::CommandContext,
     commands::up::{UpArgs, configured_headers, settings::UpSettings},
-    context::CommandContext,
     env_vars::EnvVars,
     errors::{CommandResult, ExitStatus},
     plain_text::one_line,
@@ -81,16 +81,11 @@ impl DoctorFinding {
     }
 
     fn warning(check: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self {
-            check,
-            status: FindingStatus::Warning,
-            message: message.into(),
-            fix: Some(fix.into()),
-        }
+        Self { status: FindingStatus::Warning, ..Self::error(check, message, fix) }
     }
 
     fn error(check: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { check, status: FindingStatus::Error, message: message.into(), fix: Some(fix.into()) }
+        Self { status: FindingStatus::Error, fix: Some(fix.into()), ..Self::ok(check, message) }
     }
 
     fn render(&self, palette: ColorPalette) -> String {

@@ -20,7 +20,7 @@ use super::{
     },
 };
 use crate::{
-    context::CommandContext,
+    commands::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus, TRUST_NEXT},
     new_file::{BackendBlock, ExistingFilePolicy, FileAccess, caplet_text, write_new},
     plain_text::one_line,
@@ -69,6 +69,11 @@ struct ImportItem {
     outcome: ServerImport,
 }
 
+/// Whether the deck has it now, so that the agent need not.
+fn is_kept(item: &ImportItem) -> bool {
+    matches!(item.outcome, ServerImport::Kept { .. })
+}
+
 fn scope_name<S: serde::Serializer>(scope: &ClientScope, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(scope.as_str())
 }
@@ -98,11 +103,9 @@ pub(crate) fn run(args: &ImportArgs, context: &CommandContext<'_>) -> CommandRes
         }
     }
     if let Some(missing) = ids.iter().find(|id| !items.iter().any(|item| item.name == **id)) {
-        return Err(CommandFailure::request(
-            "SERVER_NOT_FOUND",
-            format!("{} has no server `{missing}`", client.name),
-        )
-        .hint(format!("see what it has with: capdeck import {} --dry-run", client.id)));
+        let message = format!("{} has no server `{missing}`", client.name);
+        return Err(CommandFailure::request("SERVER_NOT_FOUND", message)
+            .hint(format!("see what it has with: capdeck import {} --dry-run", client.id)));
     }
     let plans = if *replace {
         replace_servers(&targets, &items, entry, *dry_run, context)?
@@ -130,7 +133,7 @@ fn replace_servers(
     for target in targets {
         let taken: Vec<String> = items
             .iter()
-            .filter(|item| item.scope == target.scope && item.outcome.is_kept())
+            .filter(|item| item.scope == target.scope && is_kept(item))
             .map(|item| item.name.clone())
             .collect();
         if !taken.is_empty() {
@@ -186,7 +189,7 @@ fn print_report(
     if !plans.is_empty() {
         report(plans, dry_run, context);
     }
-    let kept = items.iter().any(|item| matches!(item.outcome, ServerImport::Kept { .. }));
+    let kept = items.iter().any(is_kept);
     let is_replaced = plans.iter().any(|plan| plan.change != ClientEntryChange::None);
     if kept && !dry_run && project_deck {
         printer.note(TRUST_NEXT);
@@ -226,13 +229,6 @@ enum ServerImport {
     },
 }
 
-impl ServerImport {
-    /// Whether the deck has it now, so that the agent need not.
-    fn is_kept(&self) -> bool {
-        matches!(self, Self::Kept { .. })
-    }
-}
-
 impl<'a> TargetDeck<'a> {
     fn new(settings: &'a CommandSettings, is_project: bool, force: bool, dry_run: bool) -> Self {
         let (folder, readers) = settings.target_deck(is_project);
@@ -270,10 +266,8 @@ impl<'a> TargetDeck<'a> {
             let is_other =
                 vault.value(&secret.name).is_ok_and(|kept| kept.expose() != secret.value);
             if is_other && !self.force {
-                return Err(CommandFailure::request(
-                    "VAULT_ENTRY_TAKEN",
-                    format!("the vault has another value for `{}`", secret.name),
-                ));
+                let message = format!("the vault has another value for `{}`", secret.name);
+                return Err(CommandFailure::request("VAULT_ENTRY_TAKEN", message));
             }
         }
         if self.dry_run {

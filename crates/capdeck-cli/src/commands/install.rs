@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use capdeck_auth::NetworkReach;
 use capdeck_catalog::ProjectTrust;
 use capdeck_definition::{CapabilityFile, SourceLayer};
-use capdeck_host::{ErrorKind, Host, TrustStore, fetch_text};
+use capdeck_host::{ErrorKind, Host, fetch_text};
 use capdeck_install::{
     AgentEndpoints, AgentProvider, ContentFetcher, EditedPolicy, FetchError, GitClient,
     InstallRequest, PinUse, ProjectInstaller,
@@ -18,9 +18,9 @@ use self::report::{
 };
 use super::check::check_all;
 use crate::{
-    context::CommandContext,
+    commands::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus, to_person},
-    printer::Printer,
+    printer::{Printer, TerminalUser as _},
     runtime::{single_thread, with_operator},
     settings::CommandSettings,
 };
@@ -144,24 +144,19 @@ fn confirm_plan(
         return Ok(());
     }
     let refused = || {
-        CommandFailure::request(
-            "NOT_TRUSTED",
-            "this project is not trusted in its present state, so nothing was installed",
-        )
-        .hint("the person reads the list above, then runs in a terminal: capdeck install")
+        let message = "this project is not trusted in its present state, so nothing was installed";
+        CommandFailure::request("NOT_TRUSTED", message)
+            .hint("the person reads the list above, then runs in a terminal: capdeck install")
     };
     printer.require("Install this, and trust the project?", refused, "nothing was installed")
 }
 
 /// Installing is agreeing to what was shown, as `capdeck trust` is.
 fn trust(host: &Host, settings: &CommandSettings) -> Result<(), CommandFailure> {
-    let deck = host.deck();
-    let (Some(project), Some(hash)) = (&settings.project, &deck.project_hash) else {
-        return Ok(());
-    };
-    TrustStore::new(&settings.state_dir)
-        .trust(&project.dir, hash)
-        .map_err(|error| CommandFailure::file("remember the trust in", &settings.state_dir, &error))
+    match (&settings.project, &host.deck().project_hash) {
+        (Some(project), Some(hash)) => settings.trust(project, hash),
+        _ => Ok(()),
+    }
 }
 
 /// Ids, for messages.
@@ -182,7 +177,7 @@ fn choose_agents(
         return find_agents(list.iter().map(String::as_str));
     }
     let likely = likely_agents(file.project_dir());
-    let Some(asker) = printer.asker() else {
+    let Some(mut asker) = printer.asker() else {
         let hint = match &likely[..] {
             [] => "name one with --provider, or list some under `providers` in the file".to_owned(),
             [first, ..] => format!("run, for example: capdeck install --provider {}", first.id),

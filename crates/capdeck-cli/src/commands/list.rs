@@ -1,14 +1,25 @@
-//! `capdeck list`: what is in the deck.
+//! `capdeck list`, `inspect` and `why`: what is in the deck, where it comes from, and who sees it.
 
-use capdeck_host::{HealthStatus, ItemStatus, ListItem, list_items};
-use serde_json::json;
+use std::path::PathBuf;
 
+use capdeck_catalog::{Capability, Catalog};
+use capdeck_definition::{BackendKind, PolicyEffect, SourceLayer, reveal};
+use capdeck_host::{
+    CapabilityReport, HealthStatus, ItemStatus, ListItem, capabilities_of_file, card, inspection,
+    known_capability, list_items, tools_with_hidden_text,
+};
+use serde_json::{Value, json};
+
+use super::attach;
 use crate::{
-    context::CommandContext,
-    errors::{CommandResult, ExitStatus},
-    plain_text::{counted, written},
-    printer::TextStyle,
+    commands::CommandContext,
+    completion::{ids, ids_and_tools, tools_of_id},
+    errors::{CommandFailure, CommandResult, ExitStatus},
+    plain_text::{counted, lines, one_line, time, written},
+    printer::{ColorPalette, TextStyle},
+    runtime::single_thread,
     table::{TextTable, cell, cell_or, styled},
+    tool_target,
 };
 
 /// Show what is in the deck
@@ -66,7 +77,7 @@ fn table(items: &[ListItem]) -> TextTable {
         [
             cell(&item.id),
             styled(style(item), item.word()),
-            cell_or("-", item.backend.map(|backend| backend.as_str())),
+            cell_or("-", item.backend.map(BackendKind::as_str)),
             cell_or("-", item.exposure.map(written)),
             cell_or("?", item.tokens),
             cell(&item.description),
@@ -104,5 +115,276 @@ pub(crate) fn style(item: &ListItem) -> TextStyle {
         ItemStatus::Stale | ItemStatus::Hidden | ItemStatus::Untrusted => TextStyle::Careful,
         ItemStatus::Quarantined => TextStyle::Bad,
         ItemStatus::Disabled => TextStyle::Dim,
+    }
+}
+
+/// Show details of a capability
+///
+/// Nothing is connected. The id of a file that declares several capabilities shows them all.
+#[derive(Debug, clap::Args)]
+pub(crate) struct InspectArgs {
+    /// The capability's id.
+    #[arg(value_name = "ID", add = ids())]
+    id: String,
+}
+
+pub(crate) fn inspect(args: &InspectArgs, context: &CommandContext<'_>) -> CommandResult {
+    let host = context.open_host()?;
+    let printer = context.printer;
+    let children = capabilities_of_file(&host.catalog(), &args.id);
+    let text = |one: &Capability| details(one, host.health(one), printer.palette());
+    if !children.is_empty() {
+        let items: Vec<Value> = children.iter().map(|child| inspection(&host, child)).collect();
+        let texts: Vec<String> = children.iter().map(|child| text(child)).collect();
+        return printer.show(&json!({ "id": args.id, "items": items }), &texts.join("\n"));
+    }
+    let capability = known_capability(&host, &args.id)?;
+    printer.show(&inspection(&host, &capability), &text(&capability))
+}
+
+fn details(capability: &Capability, health: HealthStatus, palette: ColorPalette) -> String {
+    let definition = &capability.definition;
+    let item = ListItem::of(capability, health);
+    let mut text = format!(
+        "{}  {}\n{}\n\n",
+        palette.paint(TextStyle::Strong, definition.id.as_str()),
+        one_line(&definition.name),
+        lines(definition.description.trim())
+    );
+    let mut fact = |name: &str, value: &str| {
+        text.push_str(&format!(
+            "{}{value}\n",
+            palette.paint(TextStyle::Dim, &format!("{name:<11}"))
+        ));
+    };
+    let status = item.word();
+    match item.explanation() {
+        Some(explanation) => fact("status", &format!("{status}: {}", one_line(&explanation))),
+        None => fact("status", status),
+    }
+    fact("backend", &backend_text(&card(capability)));
+    if let Some(chaos) = &item.chaos {
+        fact("chaos", &format!("{} (faults injected on purpose)", one_line(chaos)));
+    }
+    if let Some(exposure) = item.exposure {
+        fact("exposure", &written(exposure));
+    }
+    if !definition.tags.is_empty() {
+        fact("tags", &one_line(&definition.tags.join(", ")));
+    }
+    if let Some(hint) = &definition.hints.use_when {
+        fact("use when", &one_line(hint));
+    }
+    if let Some(hint) = &definition.hints.avoid_when {
+        fact("avoid when", &one_line(hint));
+    }
+    fact("from", &definition.source.path.display().to_string());
+    for shadowed in &item.shadows {
+        fact("replaces", &shadowed.path.display().to_string());
+    }
+    match &capability.discovery {
+        Some(known) => {
+            let names: Vec<String> = known.tools.iter().map(|tool| one_line(tool.name())).collect();
+            fact("tools", &format!("{} ({})", names.len(), names.join(", ")));
+            if !known.problems.is_empty() {
+                let count = counted(known.problems.len(), "part", "parts");
+                let id = &definition.id;
+                fact("problems", &format!("{count} could not be imported: capdeck why {id}"));
+            }
+            if !known.scopes.is_empty() {
+                fact("scopes", &one_line(&known.scopes.join(" ")));
+            }
+            if !known.problems.is_empty() {
+                let (count, id) = (known.problems.len(), &definition.id);
+                fact("problems", &format!("{count} of its description; see: capdeck why {id}"));
+            }
+            fact("tokens", &format!("{} at most, when listed directly", item.tokens.unwrap_or(0)));
+            let hidden = tools_with_hidden_text(capability);
+            if !hidden.is_empty() {
+                let names: Vec<String> =
+                    hidden.iter().map(|name| one_line(&reveal(name))).collect();
+                let id = &definition.id;
+                fact(
+                    "hidden text",
+                    &format!("in {}; see: capdeck pins diff {id}", names.join(", ")),
+                );
+            }
+        }
+        None => fact("tools", &format!("not known yet; ask with: capdeck tools {}", definition.id)),
+    }
+    text
+}
+
+/// `mcp (transport stdio, startupTimeoutMs 10000)`.
+fn backend_text(card: &Value) -> String {
+    let Some(facts) = card.get("backend").and_then(Value::as_object) else { return String::new() };
+    let kind = facts.get("type").and_then(Value::as_str).unwrap_or_default();
+    let details: Vec<String> = facts
+        .iter()
+        .filter(|(name, value)| !["type", "disabled"].contains(&name.as_str()) && !value.is_null())
+        .map(|(name, value)| match value {
+            Value::String(text) => format!("{name} {text}"),
+            other => format!("{name} {other}"),
+        })
+        .collect();
+    if details.is_empty() { kind.to_owned() } else { format!("{kind} ({})", details.join(", ")) }
+}
+
+/// Tell where a capability or tool comes from, and why agents do or do not see it
+///
+/// Names the file and the layer, what it replaces, its exposure and who chose it, what the policy and the pins say, what of its
+/// description could not be imported, and its last failure.
+#[derive(Debug, clap::Args)]
+pub(crate) struct WhyArgs {
+    /// The capability's id, or `ID.TOOL`.
+    #[arg(value_name = "ID", add = ids_and_tools())]
+    id: String,
+    /// One of its tools.
+    #[arg(value_name = "TOOL", add = tools_of_id())]
+    tool: Option<String>,
+    /// Answer for a client of this name, when the policy tells clients apart.
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
+    client: String,
+    /// Answer for `capdeck attach URL`: what the running host there hides, and what hides it.
+    #[arg(long, value_name = "URL")]
+    attach: Option<String>,
+    /// The file with that host's key. Without it the key is taken from CAPDECK_ATTACH_KEY.
+    #[arg(long, value_name = "FILE", requires = "attach")]
+    key_file: Option<PathBuf>,
+}
+
+/// How many parts that could not be imported are listed one by one.
+const MAX_SHOWN_PROBLEMS: usize = 50;
+
+pub(crate) fn why(args: &WhyArgs, context: &CommandContext<'_>) -> CommandResult {
+    let (id, tool) = tool_target::split_words(&args.id, args.tool.as_ref())?;
+    let host = match &args.attach {
+        None => context.open_host()?,
+        Some(url) => {
+            let (host, attachment) = attach::open(url, args.key_file.as_deref(), context)?;
+            single_thread()?.block_on(host.attach(attachment))?;
+            host
+        }
+    };
+    let account = CapabilityReport::of(&host, &id, tool.as_deref(), &args.client)
+        .map_err(|error| add_alternatives(error.into(), &host.catalog(), &id))?;
+    let printer = context.printer;
+    printer.show(&account.to_json(), &account_text(&account, printer.palette()))
+}
+
+/// Where an attached host has a capability of the same id and wants both offered, each has a name of its own.
+fn add_alternatives(failure: CommandFailure, catalog: &Catalog, id: &str) -> CommandFailure {
+    let end = format!("__{id}");
+    let is_named = |known: &&str| {
+        known.ends_with(&end) && (known.starts_with("local-") || known.starts_with("remote-"))
+    };
+    let ids = catalog.capabilities().map(|one| one.definition.id.as_str());
+    let named: Vec<String> = ids.filter(is_named).map(|known| format!("`{known}`")).collect();
+    match named.is_empty() {
+        true => failure,
+        false => failure.hint(format!("it is offered as {}", named.join(" and "))),
+    }
+}
+
+fn account_text(account: &CapabilityReport, palette: ColorPalette) -> String {
+    let item = &account.item;
+    let status = palette.paint(style(item), item.word());
+    let mut text = format!("{} is {status}\n", palette.paint(TextStyle::Strong, &item.id));
+    let mut line = |name: &str, value: &str| {
+        let name = palette.paint(TextStyle::Dim, &format!("  {name:<15}"));
+        text.push_str(&format!("{name}{value}\n"));
+    };
+    if let Some(reason) = &item.reason {
+        line("because", &one_line(reason));
+    }
+    if let Some(next_step) = &item.next_step {
+        line("to do", next_step);
+    }
+    line("from", &format!("{} ({})", item.source.path.display(), layer_name(item.source.layer)));
+    for shadowed in &item.shadows {
+        let layer = layer_name(shadowed.layer);
+        line("replaces", &format!("{} ({layer})", shadowed.path.display()));
+    }
+    if let Some(chaos) = &item.chaos {
+        line("its calls fail", &format!("on purpose, by `chaos`: {}", one_line(chaos)));
+    }
+    if let Some(exposure) = item.exposure {
+        line("exposure", &format!("{} ({})", written(exposure), account.exposure_from));
+    }
+    match (&account.seen, item.status) {
+        (Some(seen), _) => line("agents see it", seen),
+        (None, ItemStatus::Ready | ItemStatus::Stale) => {
+            line("agents", "do not see it; it is for the command line only");
+        }
+        (None, _) => line("agents", "do not see it"),
+    }
+    if let Some(tool) = &account.tool {
+        let name = tool["agentName"].as_str().unwrap_or_default();
+        let how = if tool["listed"] == true { "listed as" } else { "not listed; callable as" };
+        let effect = serde_json::from_value(tool["policy"].clone()).unwrap_or(PolicyEffect::Allow);
+        let because = tool["policyBecause"].as_str().unwrap_or_default();
+        match (effect, tool["held"].as_str()) {
+            (PolicyEffect::Deny, _) => line("the tool", "does not exist for this client"),
+            (_, Some(reason)) => line("the tool", &format!("held: {reason}")),
+            _ if tool["requiredBySkill"] == false => line(
+                "the tool",
+                "is not shown to agents, because no skill of the capability file requires it",
+            ),
+            (PolicyEffect::Allow | PolicyEffect::Ask, None) => {
+                line("the tool", &format!("{how} `{}`", one_line(name)));
+            }
+        }
+        let effect = match effect {
+            PolicyEffect::Allow => "allowed",
+            PolicyEffect::Ask => "a person is asked first",
+            PolicyEffect::Deny => "denied",
+        };
+        line("policy", &format!("{effect} ({because})"));
+    }
+    for note in &account.pins {
+        line("pins", &one_line(note));
+    }
+    if !account.pins.is_empty() {
+        line("", &format!("look at it with: capdeck pins diff {}", item.id));
+    }
+    if !account.left_out.is_empty() {
+        let count = counted(account.left_out.len(), "part", "parts");
+        line("problems", &format!("{count} could not be imported"));
+    }
+    for problem in account.left_out.iter().take(MAX_SHOWN_PROBLEMS) {
+        line("", &one_line(&format!("{}: {}", problem.place, problem.reason)));
+    }
+    if account.left_out.len() > MAX_SHOWN_PROBLEMS {
+        line("", &format!("all of them with: capdeck why {} --json", item.id));
+    }
+    match &item.health {
+        HealthStatus::Ok { at } => line("answered", &time(*at)),
+        HealthStatus::Failing { since, last_at, times, reason } => {
+            let times = if *times == 1 { "once".to_owned() } else { format!("{times} times") };
+            line("failing", &format!("since {}, {times}, last {}", time(*since), time(*last_at)));
+            line("last failure", &one_line(reason));
+            line("", &format!("try it now with: capdeck check {}", item.id));
+        }
+        HealthStatus::Unchecked => {
+            line("health", &format!("not asked yet; ask with: capdeck check {}", item.id));
+        }
+        HealthStatus::Starting | HealthStatus::Hidden { .. } | HealthStatus::Disabled => {}
+    }
+    text
+}
+
+fn layer_name(layer: SourceLayer) -> &'static str {
+    match layer {
+        SourceLayer::BuiltIn => "the host itself",
+        SourceLayer::Starter => "built in, used while nothing else is configured",
+        SourceLayer::Cmp => "your CMP tool",
+        SourceLayer::UserConfig => "your config",
+        SourceLayer::UserFile => "your file",
+        SourceLayer::ProjectCapabilityFile => "this project's capability file",
+        SourceLayer::ProjectConfig => "this project's config",
+        SourceLayer::ProjectFile => "this project's file",
+        SourceLayer::SetConfig => "the config of a set",
+        SourceLayer::SetFile => "a file of a set",
+        SourceLayer::Remote => "the host that this one is attached to",
     }
 }

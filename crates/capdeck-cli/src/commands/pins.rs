@@ -12,8 +12,8 @@ use serde_json::json;
 use super::command_table;
 use crate::{
     arguments::plain,
+    commands::CommandContext,
     completion::{ids, tools_of_id},
-    context::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::{one_line, written},
     printer::{ColorPalette, TextStyle},
@@ -52,11 +52,9 @@ fn reviews(
 pub(crate) fn review(host: &Host, capability: &Capability) -> Result<PinReview, CommandFailure> {
     let id = &capability.definition.id;
     host.review_pins(capability).map_err(|error| {
-        CommandFailure::request(
-            "PINS_UNREADABLE",
-            format!("the pins of `{id}` cannot be read: {error}"),
-        )
-        .hint(format!("take what is there now as approved with: capdeck pins approve {id}"))
+        let message = format!("the pins of `{id}` cannot be read: {error}");
+        CommandFailure::request("PINS_UNREADABLE", message)
+            .hint(format!("take what is there now as approved with: capdeck pins approve {id}"))
     })
 }
 
@@ -141,9 +139,8 @@ fn diff(args: &PinDiffArgs, context: &CommandContext<'_>) -> CommandResult {
     let mut text = String::new();
     for (capability, review) in reviews(&host, id.as_deref())? {
         let id = capability.definition.id.as_str();
-        let part = PinDiff { id, review: &review, only: tool.as_deref() };
         items.extend(pin_changes(id, &review, tool.as_deref()));
-        text.push_str(&part.to_text(printer.palette()));
+        text.push_str(&diff_text(id, &review, tool.as_deref(), printer.palette()));
     }
     let changed = !items.is_empty();
     printer.json_or(&json!({ "items": items }), || {
@@ -157,56 +154,37 @@ fn diff(args: &PinDiffArgs, context: &CommandContext<'_>) -> CommandResult {
     Ok(ExitStatus::done_unless(changed))
 }
 
-/// One capability's share of the answer.
-struct PinDiff<'a> {
-    id: &'a str,
-    review: &'a PinReview,
-    only: Option<&'a str>,
-}
-
-impl PinDiff<'_> {
-    fn changes(&self) -> impl Iterator<Item = &PinChange> {
-        self.review.changes.iter().filter(|change| self.wants(change.tool()))
+/// One capability's share of the answer, of one tool or of all.
+fn diff_text(id: &str, review: &PinReview, only: Option<&str>, palette: ColorPalette) -> String {
+    let is_wanted = |tool: &str| only.is_none_or(|only| only == tool);
+    let mut text = String::new();
+    let heading = |text: &mut String, tool: &str, what: &str| {
+        let name = palette.paint(TextStyle::Strong, &one_line(&format!("{id}.{tool}")));
+        text.push_str(&format!("{name} {what}\n"));
+    };
+    if only.is_none() && review.book.as_ref().is_some_and(|book| book.is_repointed) {
+        let name = palette.paint(TextStyle::Strong, id);
+        text.push_str(&format!("{name}: endpoint changed; tools pinned again\n"));
     }
-
-    fn wants(&self, tool: &str) -> bool {
-        self.only.is_none_or(|only| only == tool)
-    }
-
-    fn is_repointed(&self) -> bool {
-        self.only.is_none() && self.review.book.as_ref().is_some_and(|book| book.is_repointed)
-    }
-
-    fn to_text(&self, palette: ColorPalette) -> String {
-        let mut text = String::new();
-        let heading = |text: &mut String, tool: &str, what: &str| {
-            let name = palette.paint(TextStyle::Strong, &one_line(&format!("{}.{tool}", self.id)));
-            text.push_str(&format!("{name} {what}\n"));
-        };
-        if self.is_repointed() {
-            let name = palette.paint(TextStyle::Strong, self.id);
-            text.push_str(&format!("{name}: endpoint changed; tools pinned again\n"));
-        }
-        for change in self.changes() {
-            let (what, parts): (String, &[DefinitionChange]) = match change {
-                PinChange::Added { .. } => ("is new".to_owned(), &[]),
-                PinChange::Removed { .. } => ("is gone".to_owned(), &[]),
-                PinChange::Renamed { from, changes, .. } => {
-                    (format!("was `{}`", one_line(&reveal(from))), changes)
-                }
-                PinChange::Changed { changes, .. } => ("changed".to_owned(), changes),
-            };
-            heading(&mut text, &reveal(change.tool()), &what);
-            parts.iter().for_each(|part| write_part(&mut text, part, palette));
-        }
-        for (tool, found) in self.review.hidden.iter().filter(|(tool, _)| self.wants(tool)) {
-            heading(&mut text, &reveal(tool), "has hidden text");
-            for place in found {
-                text.push_str(&format!("  {}: {}\n", place.at, one_line(&place.revealed)));
+    for change in review.changes.iter().filter(|change| is_wanted(change.tool())) {
+        let (what, parts): (String, &[DefinitionChange]) = match change {
+            PinChange::Added { .. } => ("is new".to_owned(), &[]),
+            PinChange::Removed { .. } => ("is gone".to_owned(), &[]),
+            PinChange::Renamed { from, changes, .. } => {
+                (format!("was `{}`", one_line(&reveal(from))), changes)
             }
-        }
-        text
+            PinChange::Changed { changes, .. } => ("changed".to_owned(), changes),
+        };
+        heading(&mut text, &reveal(change.tool()), &what);
+        parts.iter().for_each(|part| write_part(&mut text, part, palette));
     }
+    for (tool, found) in review.hidden.iter().filter(|(tool, _)| is_wanted(tool)) {
+        heading(&mut text, &reveal(tool), "has hidden text");
+        for place in found {
+            text.push_str(&format!("  {}: {}\n", place.at, one_line(&place.revealed)));
+        }
+    }
+    text
 }
 
 fn write_part(text: &mut String, change: &DefinitionChange, palette: ColorPalette) {

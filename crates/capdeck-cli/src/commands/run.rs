@@ -17,7 +17,7 @@ use serde_json::{Value, value::RawValue};
 use super::call::CallWatcher;
 use crate::{
     args::choice,
-    context::CommandContext,
+    commands::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus, to_person},
     plain_text,
     printer::Printer,

@@ -16,7 +16,7 @@ use super::{
     run::{CodeSource, show_report},
 };
 use crate::{
-    context::CommandContext,
+    commands::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::{counted, lines, one_line, time},
     printer::{Printer, TextStyle},
@@ -167,10 +167,8 @@ fn resume(args: &RunResumeArgs, context: &CommandContext<'_>) -> CommandResult {
     let host = context.open_host()?;
     // The run keeps the rights of the client that began it.
     let session = host.session_for_run(&run, watcher.profile()).ok_or_else(|| {
-        CommandFailure::request(
-            "REQUEST_INVALID",
-            format!("run `{}` cannot be resumed here", run.id),
-        )
+        let message = format!("run `{}` cannot be resumed here", run.id);
+        CommandFailure::request("REQUEST_INVALID", message)
     })?;
     let consent = if args.yes { CallConsent::Given } else { CallConsent::NotAsked };
     let report = with_session(host, session, watcher.clone(), async |session, call| {

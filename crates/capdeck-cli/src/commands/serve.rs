@@ -5,12 +5,11 @@ use std::io;
 use capdeck_definition::Exposure;
 use capdeck_host::{CapabilityId, Host, SessionScope, ViewPolicy};
 use capdeck_serve::CapsuleReference;
-use clap::builder::TypedValueParser;
 
 use crate::{
-    args::choice,
+    args::{ChoiceRow, choice},
+    commands::CommandContext,
     completion::ids,
-    context::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus},
     runtime::{single_thread, stop_signal},
 };
@@ -28,13 +27,13 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "NAME")]
     view: Option<String>,
     /// Offer every capability this way, whatever its file says.
-    #[arg(long, value_name = "MODE", value_parser = exposures())]
+    #[arg(long, value_name = "MODE", value_parser = choice(EXPOSURES))]
     exposure: Option<Exposure>,
 }
 
 /// The ways to offer tools, under the names that files have for them. Other spellings are those of capability files and
 /// of flags in general.
-const EXPOSURES: [(&str, &str, Exposure); 9] = [
+pub(super) const EXPOSURES: [ChoiceRow<Exposure>; 9] = [
     ("direct|expose-all", "Every tool under its own name", Exposure::Direct),
     ("progressive", "One wrapper tool per capability", Exposure::Progressive),
     ("search", "Three tools that find and call everything", Exposure::Search),
@@ -61,10 +60,6 @@ const EXPOSURES: [(&str, &str, Exposure); 9] = [
     ),
     ("none", "Nothing; tools are reached by `capdeck sh`", Exposure::None),
 ];
-
-pub(super) fn exposures() -> impl TypedValueParser<Value = Exposure> {
-    choice(EXPOSURES)
-}
 
 pub(crate) fn run(args: &ServeArgs, context: &CommandContext<'_>) -> CommandResult {
     let ServeArgs { only, capsule, view, exposure } = args;

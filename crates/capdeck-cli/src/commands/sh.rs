@@ -2,7 +2,7 @@
 
 mod help;
 
-use std::{cell::RefCell, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use capdeck_host::{CallContext, CallError, ErrorCode, Host, Session, ShellTarget, ShellTool};
 use capdeck_serve::{HostUnreachable, LocalShell, RemoteShell, ShellCall, ToolShell};
@@ -14,7 +14,7 @@ use super::call::{CallWatcher, show_result};
 use crate::{
     args::CommandLineArgs,
     arguments::{ShellFlags, read_flags, schema_value},
-    context::CommandContext,
+    commands::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::one_line,
     printer::Printer,
@@ -60,23 +60,19 @@ pub(crate) fn run(args: &ShArgs, context: &CommandContext<'_>) -> CommandResult 
     // A caller that wants JSON is not asked.
     let asker = printer.asker().filter(|_| !words.iter().any(|word| word == "--json"));
     let watcher = Arc::new(CallWatcher::unnamed(asker));
-    let opening = ShellOpener {
-        settings: context.settings()?,
-        printer,
-        watcher: watcher.clone(),
-        opened: RefCell::default(),
-    };
+    let settings = context.settings()?;
     single_thread()?.block_on(async {
-        let deck = opening.open().await?;
-        let mut line = ShellLine { own: own.clone(), words, printer, watcher: &watcher };
+        let deck = ShellDeck::open(&settings, &watcher, printer).await?;
+        let (own, watcher) = (own.clone(), &watcher);
+        let mut line = ShellLine { own, words, printer, watcher, settings, deck };
         let outcome = tokio::select! {
-            outcome = line.run(deck, &opening) => outcome,
+            outcome = line.run() => outcome,
             () = stop_signal() => {
                 // The connection goes with the process, and the host cancels the call.
                 Err(CommandFailure::request("CANCELLED", "interrupted"))
             }
         };
-        opening.close().await;
+        line.deck.close().await;
         outcome
     })
 }
@@ -87,19 +83,24 @@ struct ShellLine<'a> {
     words: &'a [String],
     printer: &'a Printer,
     watcher: &'a Arc<CallWatcher>,
+    settings: CommandSettings,
+    deck: ShellDeck,
 }
 
 impl ShellLine<'_> {
-    async fn run(&mut self, mut deck: ShellDeck, opening: &ShellOpener<'_>) -> CommandResult {
-        let context = opening.context();
+    async fn run(&mut self) -> CommandResult {
+        // What surrounds every request of this command line.
+        let caller = self.watcher.clone();
+        let context =
+            CallContext { timeout: None, caller, ..CallContext::detached(Duration::ZERO) };
         let names: Vec<String> =
             self.words.iter().take_while(|word| !word.starts_with('-')).take(2).cloned().collect();
         let progress = self.printer.progress("looking");
-        let mut found = deck.shell().find(&names, &context).await;
-        if found.is_err() && deck.is_lost().await {
+        let mut found = self.deck.shell().find(&names, &context).await;
+        if found.is_err() && self.deck.is_lost().await {
             self.printer.note("the running host ended; the deck is opened here instead");
-            deck = opening.open_here()?;
-            found = deck.shell().find(&names, &context).await;
+            self.deck = ShellDeck::open_here(&self.settings, self.watcher)?;
+            found = self.deck.shell().find(&names, &context).await;
         }
         drop(progress);
         match found.map_err(|error| typed_wrong(error, &WRONG_NAMES))? {
@@ -112,7 +113,7 @@ impl ShellLine<'_> {
                 self.reject_tool_flags(1, &wanted)?;
                 help::commands(&group, &commands, self.printer)
             }
-            ShellTarget::Tool(tool) => self.use_tool(&tool, &deck, &context).await,
+            ShellTarget::Tool(tool) => self.use_tool(&tool, &context).await,
         }
     }
 
@@ -133,12 +134,7 @@ impl ShellLine<'_> {
         }
     }
 
-    async fn use_tool(
-        &mut self,
-        tool: &ShellTool,
-        deck: &ShellDeck,
-        context: &CallContext,
-    ) -> CommandResult {
+    async fn use_tool(&mut self, tool: &ShellTool, context: &CallContext) -> CommandResult {
         let printer = self.printer;
         let ShellTool { capability, command, words, definition, asks } = tool;
         let schema = schema_value(definition.get("inputSchema").map(AsRef::as_ref));
@@ -166,7 +162,8 @@ impl ShellLine<'_> {
             unformatted: *raw,
         };
         if *dry_run {
-            let asks = deck.shell().preview(&call, context).await.map_err(invalid_arguments)?;
+            let asks =
+                self.deck.shell().preview(&call, context).await.map_err(invalid_arguments)?;
             return self.show_preview(&call, asks);
         }
         if *asks && !yes && printer.can_ask() {
@@ -180,7 +177,7 @@ impl ShellLine<'_> {
         }
         self.watcher.names(capability);
         self.watcher.show(printer.progress(&format!("calling {command}")));
-        let result = deck.shell().call(&call, context).await;
+        let result = self.deck.shell().call(&call, context).await;
         self.watcher.hide();
         show_result(&result.map_err(invalid_arguments)?, &name, capability, printer)
     }
@@ -239,61 +236,38 @@ fn own_help() -> String {
 /// The deck, wherever it is.
 enum ShellDeck {
     Remote(RemoteShell),
-    Here(LocalShell),
-}
-
-/// How to get at the deck, and what must be closed afterwards.
-struct ShellOpener<'a> {
-    settings: CommandSettings,
-    printer: &'a Printer,
-    watcher: Arc<CallWatcher>,
-    /// What was opened here.
-    opened: RefCell<Option<(Host, Arc<Session>)>>,
-}
-
-impl ShellOpener<'_> {
-    /// Through a running host where there is one.
-    async fn open(&self) -> Result<ShellDeck, CommandFailure> {
-        let can_be_asked = self.watcher.can_be_asked();
-        let trouble = match RemoteShell::connect(&self.settings.shell_socket(), can_be_asked).await
-        {
-            Ok(remote) => return Ok(ShellDeck::Remote(remote)),
-            Err(HostUnreachable::Absent) => return self.open_here(),
-            Err(trouble) => trouble,
-        };
-        self.printer.note(&format!("{trouble}; the deck is opened here instead"));
-        self.open_here()
-    }
-
-    /// In this process.
-    fn open_here(&self) -> Result<ShellDeck, CommandFailure> {
-        let host = self.settings.open_host()?;
-        let session = host.operator_as(self.watcher.profile());
-        self.opened.replace(Some((host, session.clone())));
-        Ok(ShellDeck::Here(LocalShell::new(session)))
-    }
-
-    /// What surrounds every request of this command line.
-    fn context(&self) -> CallContext {
-        let caller = self.watcher.clone();
-        CallContext { timeout: None, caller, ..CallContext::detached(Duration::ZERO) }
-    }
-
-    /// Ends every connection and process that was opened here.
-    async fn close(&self) {
-        let opened = self.opened.take();
-        if let Some((host, session)) = opened {
-            session.close().await;
-            host.close().await;
-        }
-    }
+    /// In this process, with what must be closed afterwards.
+    Here(LocalShell, Host, Arc<Session>),
 }
 
 impl ShellDeck {
+    /// Through a running host where there is one.
+    async fn open(
+        settings: &CommandSettings,
+        watcher: &CallWatcher,
+        printer: &Printer,
+    ) -> Result<Self, CommandFailure> {
+        match RemoteShell::connect(&settings.shell_socket(), watcher.can_be_asked()).await {
+            Ok(remote) => return Ok(Self::Remote(remote)),
+            Err(HostUnreachable::Absent) => {}
+            Err(trouble) => printer.note(&format!("{trouble}; the deck is opened here instead")),
+        }
+        Self::open_here(settings, watcher)
+    }
+
+    fn open_here(
+        settings: &CommandSettings,
+        watcher: &CallWatcher,
+    ) -> Result<Self, CommandFailure> {
+        let host = settings.open_host()?;
+        let session = host.operator_as(watcher.profile());
+        Ok(Self::Here(LocalShell::new(session.clone()), host, session))
+    }
+
     fn shell(&self) -> &dyn ToolShell {
         match self {
             Self::Remote(remote) => remote,
-            Self::Here(here) => here,
+            Self::Here(here, ..) => here,
         }
     }
 
@@ -301,7 +275,15 @@ impl ShellDeck {
     async fn is_lost(&self) -> bool {
         match self {
             Self::Remote(remote) => remote.is_lost().await,
-            Self::Here(_) => false,
+            Self::Here(..) => false,
+        }
+    }
+
+    /// Ends every connection and process that was opened here.
+    async fn close(&self) {
+        if let Self::Here(_, host, session) = self {
+            session.close().await;
+            host.close().await;
         }
     }
 }

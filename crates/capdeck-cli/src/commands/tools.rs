@@ -11,8 +11,8 @@ use serde_json::{Value, json, value::RawValue};
 
 use super::call::find_tool;
 use crate::{
+    commands::CommandContext,
     completion::{ids, ids_and_tools, tools_of_id},
-    context::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::{first_line, lines, one_line, without_nulls},
     printer::{ColorPalette, TextStyle},

@@ -1,19 +1,28 @@
-//! `capdeck trust [DIR]`: lets a project's files act, exactly as they are now.
+//! `capdeck trust`, `setup` and `approve`: what a person agrees to.
 
 use std::{path::PathBuf, sync::Arc};
 
-use capdeck_catalog::ProjectTrust;
+use capdeck_catalog::{CapabilityStatus, ProjectTrust};
 use capdeck_definition::{Deck, Definition};
-use capdeck_host::TrustStore;
+use capdeck_host::{
+    Approval, ApprovalDuration, ApprovalState, SetupEvent, SetupReport, StepReport, StepStatus,
+    TrustStore, known_capability,
+};
+use jiff::Timestamp;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     args::GlobalArgs,
-    context::CommandContext,
-    errors::{CommandFailure, CommandResult},
-    plan::plan,
-    printer::{ColorPalette, TextStyle},
+    commands::CommandContext,
+    completion::ids,
+    errors::{CommandFailure, CommandResult, ExitStatus},
+    plain_text::{lines, one_line, time},
+    plan::{plan, setup_plan},
+    printer::{ColorPalette, Printer, ProgressSpinner, TextStyle},
+    runtime::{single_thread, stop_signal},
     settings::CommandSettings,
+    table::{TextTable, cell, cell_or, styled},
 };
 
 /// Allow a project's files to act, exactly as they are now
@@ -56,9 +65,7 @@ pub(crate) fn trust(args: &TrustArgs, context: &CommandContext<'_>) -> CommandRe
     if asks && !printer.confirm(&format!("Trust {}?", project.dir.display())) {
         return Err(CommandFailure::request("CANCELLED", "not trusted"));
     }
-    TrustStore::new(&settings.state_dir).trust(&project.dir, hash).map_err(|error| {
-        CommandFailure::file("remember the trust in", &settings.state_dir, &error)
-    })?;
+    settings.trust(project, hash)?;
     let capabilities: Vec<Value> = definitions
         .iter()
         .map(|one| json!({ "id": one.id, "path": one.source.path, "does": plan(one) }))
@@ -85,10 +92,9 @@ fn project_settings(
 }
 
 fn nothing_to_trust(settings: &CommandSettings) -> CommandFailure {
-    CommandFailure::request(
-        "NO_PROJECT",
-        format!("there is no project deck in `{}` or above it", settings.start_dir.display()),
-    )
+    let message =
+        format!("there is no project deck in `{}` or above it", settings.start_dir.display());
+    CommandFailure::request("NO_PROJECT", message)
     .hint("a project deck is a folder named `.capdeck` or `.caplets`, or a file `capabilities.yaml`; begin one with: capdeck init --project-deck")
 }
 
@@ -139,4 +145,197 @@ pub(crate) fn untrust(args: &UntrustArgs, context: &CommandContext<'_>) -> Comma
     let outcome = json!({ "project": dir, "trusted": false, "wasTrusted": was_trusted });
     let done = if was_trusted { "no longer trusted" } else { "was not trusted" };
     context.printer.answer(&outcome, &format!("{done}: {}", dir.display()))
+}
+
+/// Run the set-up a capability declares
+///
+/// Shows the plan first. Once the checks in it succeed, agents see the capability.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SetupArgs {
+    /// The capability's id.
+    #[arg(value_name = "ID", add = ids())]
+    id: String,
+    /// Approve the plan without being asked.
+    #[arg(long, short)]
+    yes: bool,
+}
+
+pub(crate) fn setup(args: &SetupArgs, context: &CommandContext<'_>) -> CommandResult {
+    let SetupArgs { id, yes } = args;
+    let printer = context.printer;
+    let host = context.open_host()?;
+    let capability = known_capability(&host, id)?;
+    if matches!(capability.status, CapabilityStatus::Untrusted { .. } | CapabilityStatus::Disabled)
+    {
+        // The gate knows the words for it; set-up is no way around it.
+        host.operator().snapshot().capability(id)?;
+    }
+    let Some(setup) = &capability.definition.setup else {
+        return Err(CommandFailure::request("NO_SETUP", format!("`{id}` declares no set-up"))
+            .hint(format!("it needs none; see: capdeck why {id}")));
+    };
+    let plan = setup_plan(setup);
+    printer.note(&format!("The set-up of {id}:\n  {}\n", plan.join("\n  ")));
+    if !yes {
+        let hint =
+            format!("the person reads the plan above, then runs in a terminal: capdeck setup {id}");
+        let refused =
+            || CommandFailure::request("APPROVAL_NEEDED", "the set-up was not approved").hint(hint);
+        printer.require("Run it?", refused, "nothing was run")?;
+    }
+    let mut teller = SetupReporter { printer, progress: None };
+    let report = single_thread()?.block_on(async {
+        let cancel = CancellationToken::new();
+        let outcome = tokio::select! {
+            report = host.run_setup(id, &cancel, |event| teller.report_event(&event)) => report.map_err(CommandFailure::from),
+            () = stop_signal() => Err(CommandFailure::request("CANCELLED", "interrupted")),
+        };
+        cancel.cancel();
+        host.close().await;
+        outcome
+    })?;
+    if printer.wants_json() {
+        let succeeded = report.succeeded();
+        printer.json(&json!({ "id": id, "succeeded": succeeded, "report": report }));
+        return Ok(ExitStatus::done_unless(!succeeded));
+    }
+    print_outcome(id, &report, printer)
+}
+
+fn print_outcome(id: &str, report: &SetupReport, printer: &Printer) -> CommandResult {
+    if report.succeeded() {
+        printer.note(&format!("{id} is set up"));
+        return Ok(ExitStatus::Done);
+    }
+    let failed = report.steps.iter().find_map(|step| match &step.status {
+        StepStatus::Failed { reason, hint } => Some((step, reason, hint)),
+        StepStatus::Done => None,
+    });
+    let Some((step, reason, hint)) = failed else {
+        let message = format!("the set-up of `{id}` did not finish");
+        return Err(CommandFailure::request("SETUP_FAILED", message));
+    };
+    let message = format!("the set-up of `{id}` failed at `{}`: {reason}", step.label);
+    let failure = CommandFailure::request("SETUP_FAILED", message).with_details(output(step));
+    Err(CommandFailure { hint: hint.clone(), ..failure })
+}
+
+fn output(step: &StepReport) -> String {
+    let parts = [step.stdout.trim_end(), step.stderr.trim_end()];
+    let shown: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).map(lines).collect();
+    shown.join("\n")
+}
+
+/// Tells the person what is being run.
+struct SetupReporter<'a> {
+    printer: &'a Printer,
+    progress: Option<ProgressSpinner>,
+}
+
+impl SetupReporter<'_> {
+    fn report_event(&mut self, event: &SetupEvent<'_>) {
+        match event {
+            SetupEvent::Started { index, count, step, .. } => {
+                let text = format!("{}/{count} {}", index + 1, step.label);
+                self.progress = Some(self.printer.progress(&text));
+            }
+            SetupEvent::Finished { index, count, report } => {
+                self.progress = None;
+                let palette = self.printer.note_palette();
+                let mark = match report.status {
+                    StepStatus::Done => palette.paint(TextStyle::Good, "done"),
+                    StepStatus::Failed { .. } => palette.paint(TextStyle::Bad, "failed"),
+                };
+                let number = index + 1;
+                self.printer.note(&format!("{number}/{count} {}: {mark}", report.label));
+            }
+        }
+    }
+}
+
+/// List calls that wait for your approval, and what you approved
+///
+/// A waiting call is approved with `capdeck approve ID`. Standing approvals hold until the tool's definition changes or you
+/// take them back.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ApprovalsArgs {}
+
+pub(crate) fn approvals(_: &ApprovalsArgs, context: &CommandContext<'_>) -> CommandResult {
+    let printer = context.printer;
+    let items = context.settings()?.approvals().list(Timestamp::now())?;
+    printer.json_or(&json!({ "items": items }), || {
+        let heading = ["ID", "STATE", "CALL", "ASKED BY", "UNTIL", "ARGUMENTS"];
+        let table = TextTable::new(heading, &items, |item| {
+            [
+                styled(TextStyle::Strong, &item.id),
+                styled(style(item.state), item.state.as_str()),
+                cell(target(item)),
+                cell(asked_by(item)),
+                cell_or("its definition changes", item.expires_at.map(time)),
+                cell(&item.arguments),
+            ]
+        });
+        table.print_or("No pending or standing approvals", printer);
+        if items.iter().any(|item| item.state == ApprovalState::Waiting) {
+            printer.note("approve one with: capdeck approve ID");
+        }
+    })
+}
+
+/// The tool an approval is about.
+fn target(approval: &Approval) -> String {
+    format!("{}.{}", approval.capability, approval.tool)
+}
+
+/// The client's own name, and who is behind it when that is not the person at this machine.
+fn asked_by(approval: &Approval) -> String {
+    match approval.principal.as_str() {
+        "local" => approval.client.clone(),
+        principal => format!("{} ({principal})", approval.client),
+    }
+}
+
+fn style(state: ApprovalState) -> TextStyle {
+    match state {
+        ApprovalState::Waiting => TextStyle::Careful,
+        ApprovalState::Approved | ApprovalState::Standing => TextStyle::Good,
+    }
+}
+
+/// Approve a call that waits for you
+///
+/// The client can then repeat the same call, with the same arguments, once within ten minutes. A running host notices by
+/// itself.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ApproveArgs {
+    /// The id that the refused call named; see `capdeck approvals`.
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Approve the tool for good: any call of it, by any client, until its definition changes.
+    #[arg(long)]
+    always: bool,
+    /// Take the approval back, or drop the waiting call.
+    #[arg(long, conflicts_with = "always")]
+    revoke: bool,
+}
+
+pub(crate) fn approve(args: &ApproveArgs, context: &CommandContext<'_>) -> CommandResult {
+    let ApproveArgs { id, always, revoke } = args;
+    let printer = context.printer;
+    let store = context.settings()?.approvals();
+    let now = Timestamp::now();
+    let (approval, done) = match (revoke, always) {
+        (true, _) => (store.revoke(id, now)?, "revoked"),
+        (false, true) => (store.approve(id, ApprovalDuration::Always, now)?, "approved for good"),
+        (false, false) => (store.approve(id, ApprovalDuration::Once, now)?, "approved once"),
+    };
+    printer.json_or(&json!({ "done": done, "approval": approval }), || {
+        printer.note(&format!("{done}: {}", one_line(&target(&approval))));
+        if !approval.arguments.is_empty() {
+            printer.note(&format!("arguments: {}", one_line(&approval.arguments)));
+        }
+        if !revoke && !always {
+            printer.note("the same call can now be repeated, once within ten minutes");
+        }
+    })
 }

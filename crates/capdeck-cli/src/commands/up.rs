@@ -1,6 +1,5 @@
 //! `capdeck up`: the deck over HTTP.
 
-mod banner;
 pub(crate) mod settings;
 
 use std::{io, sync::Arc, time::Duration};
@@ -12,8 +11,9 @@ use capdeck_auth::{
         RegistryOptions,
     },
 };
-use capdeck_definition::{Exposure, OtlpConfig, ServeConfig};
-use capdeck_host::Host;
+use capdeck_catalog::Catalog;
+use capdeck_definition::{Exposure, OtlpConfig, ServeConfig, SourceLayer};
+use capdeck_host::{Host, ItemStatus, ListItem, list_items};
 use capdeck_serve::{
     BindError, HttpAuthMode, HttpServer, OtlpExporter, OtlpSettings, RegistryTrail,
     RegistryUnavailable, ShellSocket,
@@ -23,15 +23,17 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use self::settings::{KEY_HINT, UpSettings, resolve_own};
-use super::serve::exposures;
+use super::serve::EXPOSURES;
 use crate::{
     args::choice,
     browser::open_browser,
-    context::CommandContext,
+    commands::CommandContext,
     env_vars::TraceVars,
     errors::{CommandFailure, CommandResult, ExitStatus},
+    printer::{ColorPalette, TextStyle},
     runtime::{single_thread, stop_signal},
     settings::CommandSettings,
+    table::{TextTable, cell, cell_or},
 };
 
 /// Serve the deck over HTTP
@@ -46,7 +48,7 @@ pub(crate) struct UpArgs {
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
     /// Offer every capability this way, whatever its file says.
-    #[arg(long, value_name = "MODE", value_parser = exposures())]
+    #[arg(long, value_name = "MODE", value_parser = choice(EXPOSURES))]
     exposure: Option<Exposure>,
     /// Who needs a token: `local` lets this machine in without one, `required` does not. Default: `required` with a key or off loopback.
     #[arg(long, value_name = "MODE", value_parser = choice([("local", "", HttpAuthMode::Local), ("required", "", HttpAuthMode::Required)]))]
@@ -143,37 +145,34 @@ fn announce(url: &str, host: &Host, has_key: bool, context: &CommandContext<'_>)
             "capabilities": usable,
         }));
     } else {
-        context.printer.note(&banner::render(url, host, has_key, context.printer.note_palette()));
+        context.printer.note(&banner(url, host, has_key, context.printer.note_palette()));
     }
 }
 
 fn cannot_listen(error: BindError) -> CommandFailure {
-    match error {
+    let (code, message, hint) = match error {
         BindError::Bind { host, port, source } if source.kind() == io::ErrorKind::AddrInUse => {
-            CommandFailure::setup(
-                "ADDRESS_IN_USE",
-                format!("port {port} of {host} is already in use"),
-            )
-            .hint("is capdeck already running? Pick a free port with: capdeck up --port 0")
+            let hint = "is capdeck already running? Pick a free port with: capdeck up --port 0";
+            ("ADDRESS_IN_USE", format!("port {port} of {host} is already in use"), hint)
         }
-        BindError::Bind { host, port, source } => CommandFailure::setup(
-            "CANNOT_LISTEN",
-            format!("cannot listen on {host}:{port}: {source}"),
-        )
-        .hint("use an address of this machine, such as --host 127.0.0.1"),
-        BindError::LocalOffLoopback { host } => CommandFailure::setup(
-            "AUTH_NOT_LOCAL",
-            format!(
+        BindError::Bind { host, port, source } => {
+            let hint = "use an address of this machine, such as --host 127.0.0.1";
+            ("CANNOT_LISTEN", format!("cannot listen on {host}:{port}: {source}"), hint)
+        }
+        BindError::LocalOffLoopback { host } => {
+            let message = format!(
                 "{host} can be reached from other machines, so `local` is not enough to be let in"
-            ),
-        )
-        .hint("leave out --auth and `serve.auth`, or listen on 127.0.0.1"),
-        BindError::KeyRequired { host } => CommandFailure::setup(
-            "KEY_REQUIRED",
-            format!("{host} can be reached from other machines, so clients need a key"),
-        )
-        .hint(KEY_HINT),
-    }
+            );
+            let hint = "leave out --auth and `serve.auth`, or listen on 127.0.0.1";
+            ("AUTH_NOT_LOCAL", message, hint)
+        }
+        BindError::KeyRequired { host } => {
+            let message =
+                format!("{host} can be reached from other machines, so clients need a key");
+            ("KEY_REQUIRED", message, KEY_HINT)
+        }
+    };
+    CommandFailure::setup(code, message).hint(hint)
 }
 
 /// The key of a host that needs one and was given none: made once, kept in the state folder, shown once.
@@ -287,6 +286,80 @@ fn header_pairs(text: &str) -> Vec<(String, String)> {
     pairs.map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned())).collect()
 }
 
+/// More capabilities than this are counted, not shown.
+const MAX_SHOWN_CAPABILITIES: usize = 20;
+
+/// What the person is told: the address, what is served, and what to paste into a client.
+fn banner(url: &str, host: &Host, has_key: bool, palette: ColorPalette) -> String {
+    let catalog = &host.catalog();
+    let items = list_items(host, catalog);
+    let (usable, others): (Vec<ListItem>, Vec<ListItem>) = items
+        .into_iter()
+        .partition(|item| matches!(item.status, ItemStatus::Ready | ItemStatus::Stale));
+    let mut text = format!("Capdeck serves {}\n\n", palette.paint(TextStyle::Strong, url));
+    text.push_str(&capabilities(&usable, catalog, palette));
+    let is_ours = |layer| matches!(layer, SourceLayer::Starter | SourceLayer::BuiltIn);
+    let starter = usable.iter().any(|item| item.source.layer == SourceLayer::Starter);
+    if starter && usable.iter().all(|item| is_ours(item.source.layer)) {
+        text.push_str("\nThis is the starter deck. Begin your own with: capdeck init\n");
+    }
+    if let Some(note) = left_out(&others) {
+        text.push_str(&format!("\n{}\n", palette.paint(TextStyle::Careful, &note)));
+    }
+    text.push_str(&format!("\nDashboard: {url}/\n"));
+    text.push_str(&format!("\nPaste this into an MCP client:\n\n{}\n", client_entry(url)));
+    if has_key {
+        text.push_str(&signing_in(url));
+    }
+    text.push_str("\nStop with Ctrl-C.");
+    text
+}
+
+fn capabilities(usable: &[ListItem], catalog: &Catalog, palette: ColorPalette) -> String {
+    let shown = usable.iter().take(MAX_SHOWN_CAPABILITIES);
+    let table = TextTable::new(["CAPABILITY", "TOOLS", "NAME"], shown, |item| {
+        let known = catalog.get(&item.id).and_then(|capability| capability.discovery.as_ref());
+        let tools = known.map(|known| known.tools.len());
+        [cell(&item.id), cell_or("?", tools), cell(&item.name)]
+    });
+    let more = usable.len().saturating_sub(MAX_SHOWN_CAPABILITIES);
+    let rest =
+        if more > 0 { format!("and {more} more; see: capdeck list\n") } else { String::new() };
+    table.render(palette, None).lines().map(|line| format!("  {line}\n")).collect::<String>()
+        + &rest
+}
+
+fn left_out(others: &[ListItem]) -> Option<String> {
+    let count = |status: ItemStatus| others.iter().filter(|item| item.status == status).count();
+    let parts: Vec<String> = [
+        (ItemStatus::Quarantined, "broken (capdeck validate)"),
+        (ItemStatus::Untrusted, "untrusted (capdeck trust)"),
+        (ItemStatus::Hidden, "hidden (capdeck list)"),
+    ]
+    .into_iter()
+    .filter(|(status, _)| count(*status) > 0)
+    .map(|(status, what)| format!("{} {what}", count(status)))
+    .collect();
+    (!parts.is_empty()).then(|| format!("Not served: {}", parts.join(", ")))
+}
+
+/// The `mcpServers` block that most clients take. There is no key in it: clients sign in by themselves.
+fn client_entry(url: &str) -> String {
+    let server = json!({ "type": "http", "url": format!("{url}/mcp") });
+    let block = json!({ "mcpServers": { "capdeck": server } });
+    let text = serde_json::to_string_pretty(&block).unwrap_or_default();
+    text.lines().map(|line| format!("  {line}\n")).collect::<String>().trim_end().to_owned()
+}
+
+/// What people and agents do first where everyone has to sign in.
+fn signing_in(url: &str) -> String {
+    format!(
+        "\nThe client opens a page in the browser, where you choose what it can use.\n\
+         An agent without a browser enrolls: POST {url}/v1/agent-enrollments\n\
+         The admin key is for people, to sign in to the dashboard. Do not give it to agents.\n"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -299,5 +372,11 @@ mod tests {
             [pair("x-key", "a=b"), pair("other", "c")]
         );
         assert!(header_pairs("").is_empty());
+    }
+
+    #[test]
+    fn no_client_is_given_a_key() {
+        let entry = client_entry("http://127.0.0.1:7717");
+        assert!(!entry.contains("Authorization") && !entry.contains("Bearer"), "{entry}");
     }
 }

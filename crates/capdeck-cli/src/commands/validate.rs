@@ -7,13 +7,12 @@ use capdeck_definition::{
     check_paths, cmp_schema, config_schema,
 };
 use capdeck_host::Host;
-use clap::builder::TypedValueParser;
 use serde_json::{Value, json};
 
 use crate::{
-    args::choice,
-    commands::budget::TokenCounter,
-    context::CommandContext,
+    args::{ChoiceRow, choice},
+    commands::CommandContext,
+    commands::check::token_counter,
     errors::{CommandResult, ExitStatus},
     plain_text::counted,
     runtime::single_thread,
@@ -80,7 +79,7 @@ pub(super) fn manifest_sizes(deck: &Deck) -> Vec<Diagnostic> {
     if tools.is_empty() {
         return Vec::new();
     }
-    let tokens = TokenCounter::new();
+    let tokens = token_counter();
     let counted = tools.iter().map(|(definition, tool)| (definition, tokens.count(&tool.manifest)));
     let large = counted.filter(|(_, count)| *count > MANIFEST_TOKENS);
     large
@@ -148,22 +147,20 @@ fn summary(deck: &Deck) -> String {
 #[derive(Debug, clap::Args)]
 pub(crate) struct SchemaArgs {
     /// Which format.
-    #[arg(value_parser = schemas())]
+    #[arg(value_parser = choice(SCHEMAS))]
     format: fn() -> Value,
 }
 
-fn schemas() -> impl TypedValueParser<Value = fn() -> Value> {
-    choice::<fn() -> Value, _>([
-        ("caplet", "The frontmatter of a capability file", caplet_schema),
-        ("config", "A deck's config file", config_schema),
-        (
-            "capabilities",
-            "A project's `capabilities.yaml` or `capabilities.json`",
-            capability_file_schema,
-        ),
-        ("cmp", "The two files of a CMP tool", cmp_schema),
-    ])
-}
+const SCHEMAS: [ChoiceRow<fn() -> Value>; 4] = [
+    ("caplet", "The frontmatter of a capability file", caplet_schema),
+    ("config", "A deck's config file", config_schema),
+    (
+        "capabilities",
+        "A project's `capabilities.yaml` or `capabilities.json`",
+        capability_file_schema,
+    ),
+    ("cmp", "The two files of a CMP tool", cmp_schema),
+];
 
 pub(crate) fn schema(args: &SchemaArgs, context: &CommandContext<'_>) -> CommandResult {
     context.printer.json(&(args.format)());

@@ -6,15 +6,14 @@ use capdeck_auth::{
     KeyLocation, RekeyReport, Secret, VaultEntryInfo, VaultError, VaultGrant, VaultHolder,
 };
 use capdeck_host::{Host, known_capability, vault_holder};
-use clap::builder::TypedValueParser;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::command_table;
 use crate::{
-    args::choice,
+    args::{ChoiceRow, choice},
+    commands::CommandContext,
     completion::ids,
-    context::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus},
     printer::{TextStyle, hidden_input},
     table::{TextTable, cell, cell_or, styled},
@@ -166,11 +165,9 @@ fn set(args: &VaultSetArgs, context: &CommandContext<'_>) -> CommandResult {
 
 fn read_value(name: &str) -> Result<Secret, CommandFailure> {
     let failed = |error: io::Error| {
-        CommandFailure::request(
-            "NO_VALUE",
-            format!("the value of `{name}` cannot be read: {error}"),
-        )
-        .hint(format!("give it on stdin, as in: capdeck vault set {name} < file"))
+        let message = format!("the value of `{name}` cannot be read: {error}");
+        CommandFailure::request("NO_VALUE", message)
+            .hint(format!("give it on stdin, as in: capdeck vault set {name} < file"))
     };
     if io::stdin().is_terminal() {
         let typed = hidden_input(&format!("value of {name} (not shown): ")).map_err(failed)?;
@@ -364,20 +361,14 @@ fn revoke(args: &VaultRevokeArgs, context: &CommandContext<'_>) -> CommandResult
 #[derive(Debug, clap::Args)]
 pub(crate) struct VaultRekeyArgs {
     /// Where to keep the new key; the place of the old one by default
-    #[arg(long, value_name = "PLACE", value_parser = key_places())]
+    #[arg(long, value_name = "PLACE", value_parser = choice(KEY_PLACES))]
     to: Option<KeyLocation>,
 }
 
-fn key_places() -> impl TypedValueParser<Value = KeyLocation> {
-    choice([
-        ("file", "The key file, readable by you only", KeyLocation::File),
-        (
-            "keyring",
-            "The keyring of the system, open while you are logged in",
-            KeyLocation::Keyring,
-        ),
-    ])
-}
+const KEY_PLACES: [ChoiceRow<KeyLocation>; 2] = [
+    ("file", "The key file, readable by you only", KeyLocation::File),
+    ("keyring", "The keyring of the system, open while you are logged in", KeyLocation::Keyring),
+];
 
 fn rekey(args: &VaultRekeyArgs, context: &CommandContext<'_>) -> CommandResult {
     let RekeyReport { files, key, place, home } = context.settings()?.vault.rekey(args.to)?;

@@ -6,14 +6,8 @@ use serde_json::{Map, Value, json};
 use crate::{
     arguments::plain,
     plain_text::{lines, one_line},
+    printer::TerminalUser,
 };
-
-/// The person, as far as a question needs one.
-pub(crate) trait TerminalUser {
-    fn say(&mut self, text: &str);
-    /// The answer to a prompt; `None` when there will be no more answers.
-    fn line(&mut self, prompt: &str) -> Option<String>;
-}
 
 /// Asks what an `elicitation/create` request of the capability `id` wants to know. The answer is the request's result.
 pub(crate) fn ask(id: &str, params: &RawMembers, person: &mut dyn TerminalUser) -> Value {

@@ -11,12 +11,12 @@ use capdeck_serve::person_at_terminal;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
-use super::question::{self, TerminalUser};
+use super::question;
 use crate::{
     arguments::plain,
     errors::CommandFailure,
     plain_text::one_line,
-    printer::{ProgressSpinner, TerminalPrompt, is_yes},
+    printer::{ProgressSpinner, TerminalPrompt, TerminalUser as _, is_yes},
 };
 
 /// The person who made the call: hears progress, and can be asked where there is a terminal.
@@ -57,7 +57,7 @@ impl CallWatcher {
 
     /// Asks a yes-or-no question; anything but yes is no, also when there is no one to ask.
     pub(crate) async fn confirm(&self, question: String) -> bool {
-        let Some(asker) = self.asker else { return false };
+        let Some(mut asker) = self.asker else { return false };
         let answer =
             run_on_thread(move || asker.line(&format!("{question} [y/N] "))).await.flatten();
         answer.is_some_and(|answer| is_yes(&answer))
@@ -89,16 +89,6 @@ impl CallWatcher {
 
     pub(crate) fn hide(&self) {
         drop(self.progress.lock().unwrap_or_else(PoisonError::into_inner).take());
-    }
-}
-
-impl TerminalUser for TerminalPrompt {
-    fn say(&mut self, text: &str) {
-        TerminalPrompt::say(*self, text);
-    }
-
-    fn line(&mut self, prompt: &str) -> Option<String> {
-        TerminalPrompt::line(*self, prompt)
     }
 }
 

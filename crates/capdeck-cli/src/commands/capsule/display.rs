@@ -1,31 +1,24 @@
 //! How entries and moments are typed and shown.
 
 use capdeck_host::{EntryInfo, PromotionReason, RiskClass, WriteOutcome};
-use clap::builder::TypedValueParser;
 use jiff::{Span, Timestamp};
 
 use crate::{
-    args::choice,
+    args::ChoiceRow,
     plain_text::time,
     printer::{Printer, TextStyle},
     table::{TextTable, cell, styled},
 };
 
 /// How readers should take an entry, as a flag.
-pub(super) fn risk_classes() -> impl TypedValueParser<Value = RiskClass> {
-    choice([
-        (
-            "specific_code",
-            "It cites code: to be checked against the project",
-            RiskClass::SpecificCode,
-        ),
-        (
-            "structural",
-            "Reasons and conventions: an opinion that may be out of date",
-            RiskClass::Structural,
-        ),
-    ])
-}
+pub(super) const RISK_CLASSES: [ChoiceRow<RiskClass>; 2] = [
+    ("specific_code", "It cites code: to be checked against the project", RiskClass::SpecificCode),
+    (
+        "structural",
+        "Reasons and conventions: an opinion that may be out of date",
+        RiskClass::Structural,
+    ),
+];
 
 /// Entries, one a line.
 pub(super) fn entries_table(entries: &[EntryInfo]) -> TextTable {

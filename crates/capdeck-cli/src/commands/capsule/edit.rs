@@ -1,19 +1,27 @@
 //! `capdeck capsule edit NAME URI`: an entry in an editor, with nobody's change lost.
 
-mod editor;
+use std::{
+    fs,
+    io::Write as _,
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
 
 use capdeck_host::{
-    CapsuleError, CapsuleErrorCode, ErrorDetails, ReadBody, ReadRequest, WriteMode, WriteRequest,
-    WriteResponse,
+    CapsuleError, CapsuleErrorCode, ErrorDetails, ReadBody, ReadRequest, ReadResponse, WriteMode,
+    WriteRequest, WriteResponse,
 };
 use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::signal::unix::{SignalKind, signal};
 
-use self::editor::{EditorFile, EditorResult};
 use super::{CapsuleEntryArgs, display::written_line};
 use crate::{
     capsule_client::{into_failure, with_capsules},
-    context::CommandContext,
+    commands::CommandContext,
     errors::{CommandFailure, CommandResult},
+    runtime::single_thread,
 };
 
 /// Edit an entry in your editor
@@ -26,34 +34,31 @@ pub(crate) struct CapsuleEditArgs {
     entry: CapsuleEntryArgs,
 }
 
-/// What is edited: the text, and the version it is a change of.
-struct EntryText {
-    body: String,
-    /// 0 when there is no entry.
-    version: u64,
-    mime_type: String,
-}
-
 pub(super) fn run(args: &CapsuleEditArgs, context: &CommandContext<'_>) -> CommandResult {
     let CapsuleEntryArgs { name, uri } = &args.entry;
     let printer = context.printer;
     let opened = open(name, uri, context)?;
-    let draft = EditorFile::new(uri, &opened.mime_type, &opened.body)?;
-    let mut version = opened.version;
+    let (mime_type, body) = match &opened {
+        Some(entry) => (entry.mime_type.as_str(), entry.body.as_deref().unwrap_or_default()),
+        None => ("", ""),
+    };
+    let draft = EditorFile::new(uri, mime_type, body)?;
+    // The version that the text is a change of; 0 when there is no entry.
+    let mut version = opened.as_ref().map_or(0, |entry| entry.info.version);
     // The merge that is being looked at, and the places in it that somebody must decide.
     let mut merge: Option<(String, usize)> = None;
     loop {
         // The capsules are free while the editor is open.
         let typed = match (draft.edit(context)?, merge.take()) {
-            (EditorResult::Changed(typed), _) => typed,
-            (EditorResult::Same, Some((merged, 0))) => merged,
-            (EditorResult::Same, Some(_)) => {
+            (Some(typed), _) => typed,
+            (None, Some((merged, 0))) => merged,
+            (None, Some(_)) => {
                 let hint = format!("your text is in {}", draft.beside("yours").display());
                 return Err(
                     CommandFailure::request("CANCELLED", "the merge was left undecided").hint(hint)
                 );
             }
-            (EditorResult::Same, None) => {
+            (None, None) => {
                 draft.discard();
                 let unchanged = json!({ "uri": uri, "version": version, "unchanged": true });
                 return printer.answer(&unchanged, "unchanged: nothing was written");
@@ -62,7 +67,7 @@ pub(super) fn run(args: &CapsuleEditArgs, context: &CommandContext<'_>) -> Comma
         let error = match write(name, uri, &typed, version, context)? {
             Ok(answer) => {
                 draft.discard();
-                let done = if opened.version == 0 { "created" } else { "wrote" };
+                let done = if opened.is_none() { "created" } else { "wrote" };
                 return printer.answer(&answer, &written_line(done, &answer.outcome));
             }
             Err(error) => error,
@@ -133,18 +138,16 @@ fn conflicted(
     Ok(failure.hint(hint))
 }
 
-fn open(name: &str, uri: &str, context: &CommandContext<'_>) -> Result<EntryText, CommandFailure> {
+fn open(
+    name: &str,
+    uri: &str,
+    context: &CommandContext<'_>,
+) -> Result<Option<ReadResponse>, CommandFailure> {
     with_capsules(context, async |capsules| {
         let read = ReadRequest { uri: uri.to_owned(), version: None, body: ReadBody::Banded };
         match capsules.try_ask(Some(name), read).await {
-            Ok(entry) => Ok(EntryText {
-                body: entry.body.unwrap_or_default(),
-                version: entry.info.version,
-                mime_type: entry.mime_type,
-            }),
-            Err(error) if error.code == CapsuleErrorCode::NotFound => {
-                Ok(EntryText { body: String::new(), version: 0, mime_type: String::new() })
-            }
+            Ok(entry) => Ok(Some(entry)),
+            Err(error) if error.code == CapsuleErrorCode::NotFound => Ok(None),
             Err(error) => Err(into_failure(error, Some(name))),
         }
     })
@@ -165,4 +168,126 @@ fn write(
         ..WriteRequest::default()
     };
     with_capsules(context, async |capsules| Ok(capsules.try_ask(Some(name), write).await))
+}
+
+/// What people get who named no editor.
+const FALLBACK: &str = "vi";
+
+/// The text being edited. It stays on the disk until it is discarded.
+struct EditorFile {
+    folder: PathBuf,
+    file: PathBuf,
+}
+
+impl EditorFile {
+    fn new(uri: &str, mime_type: &str, text: &str) -> Result<Self, CommandFailure> {
+        let failed = |error: std::io::Error| {
+            CommandFailure::request("FILE_ERROR", format!("cannot make a file to edit: {error}"))
+        };
+        // The folder can be entered by its owner alone.
+        let folder: TempDir = tempfile::Builder::new()
+            .prefix("capdeck-edit-")
+            .permissions(fs::Permissions::from_mode(0o700))
+            .tempdir()
+            .map_err(failed)?;
+        let name = uri.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("entry");
+        let safe: String = name
+            .chars()
+            .map(|letter| {
+                if letter.is_ascii_alphanumeric() || "._-".contains(letter) { letter } else { '-' }
+            })
+            .collect();
+        let ending = match mime_type {
+            "application/json" => "json",
+            "text/plain" => "txt",
+            _ => "md",
+        };
+        let draft = Self {
+            file: folder.path().join(format!("{safe}.{ending}")),
+            // Whatever happens to this process, what was typed is not lost with it.
+            folder: folder.keep(),
+        };
+        draft.replace(text)?;
+        Ok(draft)
+    }
+
+    /// Opens the editor and waits for it. Gives the text if it was changed.
+    fn edit(&self, context: &CommandContext<'_>) -> Result<Option<String>, CommandFailure> {
+        let before = self.read()?;
+        let editor = context.env.editor.as_deref().unwrap_or(FALLBACK);
+        // Editors are command lines, such as `code --wait`.
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(format!("{editor} \"$@\"")).arg(editor).arg(&self.file);
+        if !context.printer.stdout_is_terminal() {
+            // Stdout is data; what an editor shows is for people.
+            command.stdout(Stdio::from(std::io::stderr()));
+        }
+        let status = single_thread()?.block_on(async {
+            // Ctrl-C is the editor's while it is open.
+            let _heard = signal(SignalKind::interrupt());
+            tokio::process::Command::from(command).status().await
+        });
+        let reason = match status {
+            Ok(status) if status.success() => None,
+            Ok(status) => Some(status.to_string()),
+            Err(error) => Some(error.to_string()),
+        };
+        let after = self.read()?;
+        let is_same = after == before;
+        if let Some(reason) = reason {
+            let failure = CommandFailure::request(
+                "EDITOR_FAILED",
+                format!("the editor `{editor}` failed, and nothing was written: {reason}"),
+            );
+            if is_same {
+                self.discard();
+                return Err(failure.hint("set VISUAL or EDITOR to the editor you use"));
+            }
+            return Err(failure.hint(format!("your text is in {}", self.file.display())));
+        }
+        Ok((!is_same).then_some(after))
+    }
+
+    /// Puts another text in its place.
+    fn replace(&self, text: &str) -> Result<(), CommandFailure> {
+        save(&self.file, text)
+    }
+
+    /// Keeps a text beside the one that may be edited next; tells where.
+    fn keep(&self, word: &str, text: &str) -> Result<PathBuf, CommandFailure> {
+        let path = self.beside(word);
+        save(&path, text)?;
+        Ok(path)
+    }
+
+    /// Nothing of it is needed any more.
+    fn discard(&self) {
+        // A file that stays in a private folder harms nobody.
+        fs::remove_dir_all(&self.folder).ok();
+    }
+
+    /// Where the text of this name is kept: `yours`, or `merged`.
+    fn beside(&self, word: &str) -> PathBuf {
+        let ending = self.file.extension().unwrap_or_default().to_string_lossy().into_owned();
+        self.file.with_extension(format!("{word}.{ending}"))
+    }
+
+    fn read(&self) -> Result<String, CommandFailure> {
+        let bytes = fs::read(&self.file).map_err(|error| {
+            CommandFailure::file("read", &self.file, &error)
+                .hint("leave the file in its place when you save")
+        })?;
+        String::from_utf8(bytes).map_err(|_| {
+            CommandFailure::request("FILE_ERROR", "what was saved is not UTF-8 text")
+                .hint(format!("your text is in {}", self.file.display()))
+        })
+    }
+}
+
+fn save(path: &Path, text: &str) -> Result<(), CommandFailure> {
+    let mut options = fs::OpenOptions::new();
+    let opened = options.write(true).create(true).truncate(true).mode(0o600).open(path);
+    opened
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .map_err(|error| CommandFailure::file("write", path, &error))
 }

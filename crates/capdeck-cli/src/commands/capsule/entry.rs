@@ -9,8 +9,8 @@ use capdeck_host::{
 use super::{CapsuleEntryArgs, display::written_line};
 use crate::{
     capsule_client::{ask, ask_and_show, with_capsules},
+    commands::CommandContext,
     completion::{capsules, entries},
-    context::CommandContext,
     errors::{CommandFailure, CommandResult},
     plain_text::lines,
     printer::{ColorPalette, TextStyle},

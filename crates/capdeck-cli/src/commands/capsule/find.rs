@@ -9,12 +9,13 @@ use serde_json::json;
 
 use super::{
     CapsuleEntryArgs, CapsuleNameArg,
-    display::{entries_table, more, past, risk_classes},
+    display::{RISK_CLASSES, entries_table, more, past},
 };
 use crate::{
+    args::choice,
     capsule_client::{ask, ask_and_show},
-    completion::{capsules, entries, entry_prefixes},
-    context::CommandContext,
+    commands::CommandContext,
+    completion::{capsules, entries},
     errors::CommandResult,
     plain_text::{one_line, time, without_nulls, written},
     printer::{Printer, TextStyle},
@@ -34,7 +35,7 @@ pub(crate) struct CapsuleListArgs {
     #[arg(long, value_name = "SCHEME", requires = "name")]
     scheme: Option<String>,
     /// Only entries at or below this address, such as `docs://api`.
-    #[arg(long, value_name = "PREFIX", requires = "name", add = entry_prefixes())]
+    #[arg(long, value_name = "PREFIX", requires = "name", add = entries())]
     prefix: Option<String>,
     /// Only entries with this tag.
     #[arg(long, value_name = "TAG", requires = "name")]
@@ -116,7 +117,7 @@ pub(crate) struct CapsuleSearchArgs {
     #[arg(long, value_name = "SCHEME")]
     scheme: Option<String>,
     /// Only entries at or below this address.
-    #[arg(long, value_name = "PREFIX", add = entry_prefixes())]
+    #[arg(long, value_name = "PREFIX", add = entries())]
     prefix: Option<String>,
     /// Only entries with this tag. Can be repeated: all of them.
     #[arg(long = "tag", value_name = "TAG")]
@@ -125,7 +126,7 @@ pub(crate) struct CapsuleSearchArgs {
     #[arg(long, value_name = "WRITER")]
     author: Option<String>,
     /// Only entries of this class.
-    #[arg(long, value_name = "CLASS", value_parser = risk_classes())]
+    #[arg(long, value_name = "CLASS", value_parser = choice(RISK_CLASSES))]
     risk_class: Option<RiskClass>,
     /// Only entries written after a time, a day or a span such as 7d.
     #[arg(long, value_name = "WHEN", value_parser = past)]

@@ -5,15 +5,14 @@ use capdeck_host::{
     CollectBlobsRequest, CreateCapsuleRequest, RemoveSchemeRequest, RiskClass, Scheme,
     SchemesRequest,
 };
-use clap::builder::TypedValueParser;
 use serde_json::json;
 
-use super::{CapsuleNameArg, command_table, display::risk_classes};
+use super::{CapsuleNameArg, command_table, display::RISK_CLASSES};
 use crate::{
-    args::choice,
+    args::{ChoiceRow, choice},
     capsule_client::{ask, ask_and_show},
+    commands::CommandContext,
     completion::capsules,
-    context::CommandContext,
     errors::{CommandFailure, CommandResult},
     plain_text::written,
     printer::TextStyle,
@@ -39,17 +38,15 @@ pub(super) struct CapsuleInfoArgs {
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
     /// Who may learn that it exists without an access to it.
-    #[arg(long, value_name = "WHO", value_parser = visibilities())]
+    #[arg(long, value_name = "WHO", value_parser = choice(VISIBILITIES))]
     visibility: Option<CapsuleVisibility>,
 }
 
-fn visibilities() -> impl TypedValueParser<Value = CapsuleVisibility> {
-    choice([
-        ("private", "Nobody", CapsuleVisibility::Private),
-        ("team", "The people of this registry", CapsuleVisibility::Team),
-        ("discoverable", "Agents, too: its name and description", CapsuleVisibility::Discoverable),
-    ])
-}
+const VISIBILITIES: [ChoiceRow<CapsuleVisibility>; 3] = [
+    ("private", "Nobody", CapsuleVisibility::Private),
+    ("team", "The people of this registry", CapsuleVisibility::Team),
+    ("discoverable", "Agents, too: its name and description", CapsuleVisibility::Discoverable),
+];
 
 pub(super) fn new(args: &CapsuleNewArgs, context: &CommandContext<'_>) -> CommandResult {
     let CapsuleNewArgs { name, about: CapsuleInfoArgs { description, visibility } } = args;
@@ -123,7 +120,7 @@ pub(super) struct SchemeAddArgs {
     #[arg(value_name = "SCHEME")]
     scheme: String,
     /// How its entries look.
-    #[arg(long, default_value = "markdown", value_name = "FORMAT", value_parser = formats())]
+    #[arg(long, default_value = "markdown", value_name = "FORMAT", value_parser = choice(FORMATS))]
     format: BodyFormat,
     /// Offer its entries as prompts.
     #[arg(long)]
@@ -135,7 +132,7 @@ pub(super) struct SchemeAddArgs {
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     description: String,
     /// The class of entries whose writer names none.
-    #[arg(long, value_name = "CLASS", value_parser = risk_classes())]
+    #[arg(long, value_name = "CLASS", value_parser = choice(RISK_CLASSES))]
     risk_class: Option<RiskClass>,
 }
 
@@ -149,13 +146,11 @@ pub(super) struct SchemeRemoveArgs {
     scheme: String,
 }
 
-fn formats() -> impl TypedValueParser<Value = BodyFormat> {
-    choice([
-        ("markdown", "", BodyFormat::Markdown),
-        ("json", "", BodyFormat::Json),
-        ("text", "", BodyFormat::Text),
-    ])
-}
+const FORMATS: [ChoiceRow<BodyFormat>; 3] = [
+    ("markdown", "", BodyFormat::Markdown),
+    ("json", "", BodyFormat::Json),
+    ("text", "", BodyFormat::Text),
+];
 
 pub(super) fn schemes(args: &CapsuleSchemesArgs, context: &CommandContext<'_>) -> CommandResult {
     if let Some(command) = &args.command {

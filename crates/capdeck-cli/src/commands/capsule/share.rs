@@ -3,15 +3,14 @@
 use capdeck_host::{
     AddShareRequest, EntryScope, RevokeShareRequest, Role, ShareExpiry, SharesRequest,
 };
-use clap::builder::TypedValueParser;
 use serde_json::json;
 
 use super::{command_table, display::future, verify::names};
 use crate::{
-    args::choice,
+    args::{ChoiceRow, choice},
     capsule_client::{ask_and_show, with_capsules},
-    completion::{capsules, entry_prefixes},
-    context::CommandContext,
+    commands::CommandContext,
+    completion::{capsules, entries},
     errors::CommandResult,
     plain_text::time,
     printer::TextStyle,
@@ -35,13 +34,13 @@ pub(crate) struct CapsuleShareArgs {
     #[arg(value_name = "NAME", required = true, add = capsules())]
     name: Option<String>,
     /// What the holder may do.
-    #[arg(long, value_name = "ROLE", required = true, value_parser = roles())]
+    #[arg(long, value_name = "ROLE", required = true, value_parser = choice(ROLES))]
     role: Option<Role>,
     /// An address with everything below it that is open, instead of everything. Can be repeated.
-    #[arg(long, value_name = "PREFIX", add = entry_prefixes())]
+    #[arg(long, value_name = "PREFIX", add = entries())]
     allow: Vec<String>,
     /// An address with everything below it that is not, whatever is allowed. Can be repeated.
-    #[arg(long, value_name = "PREFIX", add = entry_prefixes())]
+    #[arg(long, value_name = "PREFIX", add = entries())]
     deny: Vec<String>,
     /// When it ends: a time, a day, a span such as 30d, or `never`. Default: 90 days.
     #[arg(long, value_name = "WHEN", value_parser = expiry)]
@@ -76,14 +75,12 @@ pub(super) struct ShareRevokeArgs {
     id: String,
 }
 
-fn roles() -> impl TypedValueParser<Value = Role> {
-    choice([
-        ("reader", "Reads, lists, searches", Role::Reader),
-        ("appender", "Adds new entries, too", Role::Appender),
-        ("writer", "Changes entries, too", Role::Writer),
-        ("owner", "Deletes entries, adds schemes, reads the audit, too", Role::Owner),
-    ])
-}
+const ROLES: [ChoiceRow<Role>; 4] = [
+    ("reader", "Reads, lists, searches", Role::Reader),
+    ("appender", "Adds new entries, too", Role::Appender),
+    ("writer", "Changes entries, too", Role::Writer),
+    ("owner", "Deletes entries, adds schemes, reads the audit, too", Role::Owner),
+];
 
 pub(super) fn run(args: &CapsuleShareArgs, context: &CommandContext<'_>) -> CommandResult {
     let CapsuleShareArgs { name, role, allow, deny, expires, purpose, command } = args;

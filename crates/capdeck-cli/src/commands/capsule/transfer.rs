@@ -6,15 +6,14 @@ use capdeck_host::{
     ExistingEntryMode, ExportRequest, ExportTarget, ImportFilesRequest, ImportMode, ImportOutcome,
     ImportReport, ImportResponse, ImportSource, ImportedFile,
 };
-use clap::builder::TypedValueParser;
 use serde::Serialize;
 
 use super::CapsuleNameArg;
 use crate::{
-    args::choice,
+    args::{ChoiceRow, choice},
     capsule_client::ask,
+    commands::CommandContext,
     completion::entries,
-    context::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::{counted, one_line, written},
     printer::{Printer, TextStyle},
@@ -37,17 +36,15 @@ pub(crate) struct CapsuleExportArgs {
     #[arg(value_name = "TARGET")]
     target: PathBuf,
     /// What to make; a tar archive if the target ends in `.tar`, else a folder.
-    #[arg(long = "as", value_name = "FORM", value_parser = forms())]
+    #[arg(long = "as", value_name = "FORM", value_parser = choice(FORMS))]
     form: Option<ExportTarget>,
 }
 
-fn forms() -> impl TypedValueParser<Value = ExportTarget> {
-    choice([
-        ("folder", "", ExportTarget::Folder),
-        ("tar", "", ExportTarget::Tar),
-        ("git", "A repository with a commit for every version", ExportTarget::Git),
-    ])
-}
+const FORMS: [ChoiceRow<ExportTarget>; 3] = [
+    ("folder", "", ExportTarget::Folder),
+    ("tar", "", ExportTarget::Tar),
+    ("git", "A repository with a commit for every version", ExportTarget::Git),
+];
 
 pub(super) fn export(args: &CapsuleExportArgs, context: &CommandContext<'_>) -> CommandResult {
     let CapsuleExportArgs { capsule, target, form } = args;

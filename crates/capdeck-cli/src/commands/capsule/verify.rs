@@ -6,8 +6,8 @@ use serde_json::json;
 
 use crate::{
     capsule_client::{CommandCapsules, into_failure, with_capsules},
+    commands::CommandContext,
     completion::capsules,
-    context::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::{counted, one_line},
     printer::{Printer, TextStyle},

@@ -13,12 +13,13 @@ use capdeck_host::{
 
 use super::{
     CapsuleEntryArgs,
-    display::{risk_classes, written_line},
+    display::{RISK_CLASSES, written_line},
 };
 use crate::{
+    args::choice,
     arguments::ArgumentSource,
     capsule_client::{into_failure, with_capsules},
-    context::CommandContext,
+    commands::CommandContext,
     errors::{CommandFailure, CommandResult},
     plain_text::lines,
 };
@@ -62,7 +63,7 @@ pub(crate) struct CapsuleWriteArgs {
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
     /// How readers should take it; told from the content by default.
-    #[arg(long, value_name = "CLASS", value_parser = risk_classes())]
+    #[arg(long, value_name = "CLASS", value_parser = choice(RISK_CLASSES))]
     risk_class: Option<RiskClass>,
     /// A file it is about, besides those found in the content. Can be repeated.
     #[arg(long = "anchor", value_name = "PATH")]

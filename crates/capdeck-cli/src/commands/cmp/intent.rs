@@ -14,8 +14,8 @@ use serde_json::{
 
 use super::installed;
 use crate::{
+    commands::CommandContext,
     commands::call::{CallWatcher, find_tool, render_result},
-    context::CommandContext,
     errors::{CommandFailure, CommandResult},
     plain_text::{lines, one_line, written},
     printer::Printer,

@@ -10,7 +10,7 @@ use capdeck_install::{ClientEntryTarget, ClientScope, LaunchTarget};
 use serde_json::Value;
 use url::Url;
 
-use crate::{context::CommandContext, errors::CommandFailure, settings::CommandSettings};
+use crate::{commands::CommandContext, errors::CommandFailure, settings::CommandSettings};
 
 /// How Capdeck is reached, before it is known by whom.
 #[derive(Debug)]
@@ -35,10 +35,8 @@ impl LaunchSettings {
         context: &CommandContext<'_>,
     ) -> Result<Self, CommandFailure> {
         let executable = context.env.executable.as_deref().ok_or_else(|| {
-            CommandFailure::setup(
-                "NO_PROGRAM",
-                "this program cannot find itself, so no agent could start it",
-            )
+            let message = "this program cannot find itself, so no agent could start it";
+            CommandFailure::setup("NO_PROGRAM", message)
         })?;
         let text = |path: &Path| {
             path.to_str().map(str::to_owned).ok_or_else(|| {

@@ -12,7 +12,7 @@ use capdeck_auth::{
 };
 use capdeck_catalog::{Capability, ProjectTrust};
 use capdeck_definition::{
-    Backend, DiagnosticSeverity, PinMode, PlaceholderStyle, RootOwner, SourceLayer,
+    Backend, Diagnostic, DiagnosticSeverity, PinMode, PlaceholderStyle, RootOwner, SourceLayer,
 };
 use capdeck_host::{ApprovalState, Host, ItemStatus, list_items, project_variables, vault_holder};
 use jiff::Timestamp;
@@ -32,14 +32,11 @@ pub(super) fn folders(settings: &CommandSettings) -> Vec<DoctorFinding> {
             }
             continue;
         }
-        findings.push(if root.dir.is_dir() {
-            DoctorFinding::ok("user deck", shown.to_string())
-        } else {
-            DoctorFinding::ok(
-                "user deck",
-                format!("{shown} (not there yet; begin it with: capdeck init)"),
-            )
-        });
+        let more = match root.dir.is_dir() {
+            true => "",
+            false => " (not there yet; begin it with: capdeck init)",
+        };
+        findings.push(DoctorFinding::ok("user deck", format!("{shown}{more}")));
     }
     for (check, folder, variable) in [
         ("state", &settings.state_dir, "CAPDECK_STATE_DIR"),
@@ -68,40 +65,35 @@ pub(super) fn folders(settings: &CommandSettings) -> Vec<DoctorFinding> {
 pub(super) fn deck(settings: &CommandSettings, host: &Host) -> Vec<DoctorFinding> {
     let mut findings = Vec::new();
     let catalog = host.catalog();
-    match (&settings.project, host.trust()) {
-        (None, _) => findings.push(DoctorFinding::ok("project", "none here")),
-        (Some(project), _) if !project.has_deck() => {
-            findings
-                .push(DoctorFinding::ok("project", format!("{} (no deck)", project.dir.display())));
+    findings.push(match (&settings.project, host.trust()) {
+        (None, _) => DoctorFinding::ok("project", "none here"),
+        (Some(project), trust) => {
+            let dir = project.dir.display();
+            match trust {
+                _ if !project.has_deck() => {
+                    DoctorFinding::ok("project", format!("{dir} (no deck)"))
+                }
+                ProjectTrust::Trusted => DoctorFinding::ok("project", format!("{dir} (trusted)")),
+                ProjectTrust::Untrusted { reason } => DoctorFinding::warning(
+                    "project",
+                    format!("{dir}: {reason}"),
+                    "review it with: capdeck trust",
+                ),
+            }
         }
-        (Some(project), ProjectTrust::Trusted) => {
-            findings
-                .push(DoctorFinding::ok("project", format!("{} (trusted)", project.dir.display())));
-        }
-        (Some(project), ProjectTrust::Untrusted { reason }) => {
-            findings.push(DoctorFinding::warning(
-                "project",
-                format!("{}: {reason}", project.dir.display()),
-                "review it with: capdeck trust",
-            ));
-        }
-    }
+    });
     let diagnostics = catalog.diagnostics();
-    let errors =
-        diagnostics.iter().filter(|found| found.severity == DiagnosticSeverity::Error).count();
+    let is_error = |found: &&Diagnostic| found.severity == DiagnosticSeverity::Error;
+    let errors = diagnostics.iter().filter(is_error).count();
     let warnings = diagnostics.len() - errors;
+    let see = "see: capdeck validate";
     findings.push(match (errors, warnings) {
         (0, 0) => DoctorFinding::ok("files", "no problems"),
-        (0, warnings) => DoctorFinding::warning(
-            "files",
-            format!("warnings: {warnings}"),
-            "see: capdeck validate",
-        ),
-        (errors, warnings) => DoctorFinding::error(
-            "files",
-            format!("errors: {errors}, warnings: {warnings}"),
-            "see: capdeck validate",
-        ),
+        (0, _) => DoctorFinding::warning("files", format!("warnings: {warnings}"), see),
+        _ => {
+            let message = format!("errors: {errors}, warnings: {warnings}");
+            DoctorFinding::error("files", message, see)
+        }
     });
     let is_ours = |layer| matches!(layer, SourceLayer::Starter | SourceLayer::BuiltIn);
     let starter = catalog.capabilities().all(|one| is_ours(one.definition.source.layer));
@@ -126,34 +118,26 @@ pub(super) fn capabilities(settings: &CommandSettings, host: &Host) -> Vec<Docto
         let reason = item.reason.unwrap_or_default();
         let message = format!("{} is {}: {reason}", item.id, item.status.as_str());
         let fix = item.next_step.unwrap_or_default();
-        match item.status {
-            ItemStatus::Quarantined => {
-                findings.push(DoctorFinding::error("capability", message, fix));
-            }
+        findings.extend(match item.status {
+            ItemStatus::Quarantined => Some(DoctorFinding::error("capability", message, fix)),
             ItemStatus::Hidden | ItemStatus::Stale => {
-                findings.push(DoctorFinding::warning("capability", message, fix));
+                Some(DoctorFinding::warning("capability", message, fix))
             }
-            ItemStatus::Ready | ItemStatus::Untrusted | ItemStatus::Disabled => {}
-        }
+            ItemStatus::Ready | ItemStatus::Untrusted | ItemStatus::Disabled => None,
+        });
     }
     let mut needs = MissingRequirements::default();
     for capability in catalog.capabilities().filter(|capability| capability.is_usable()) {
         note_needs(capability, settings, &mut needs);
         let id = capability.definition.id.as_str();
         if let Some(failure) = host.health(capability).failure() {
-            findings.push(DoctorFinding::warning(
-                "health",
-                format!("{id} is {failure}"),
-                format!("capdeck check {id}"),
-            ));
+            let (message, fix) = (format!("{id} is {failure}"), format!("capdeck check {id}"));
+            findings.push(DoctorFinding::warning("health", message, fix));
         }
     }
     for ((check, message, fix), ids) in needs {
-        findings.push(DoctorFinding::warning(
-            check,
-            format!("{message} ({})", ids.join(", ")),
-            fix,
-        ));
+        let message = format!("{message} ({})", ids.join(", "));
+        findings.push(DoctorFinding::warning(check, message, fix));
     }
     findings
 }
@@ -167,20 +151,16 @@ pub(super) fn pending_decisions(settings: &CommandSettings, host: &Host) -> Vec<
         let id = capability.definition.id.as_str();
         let (message, fix) = match host.review_pins(capability) {
             Ok(review) if review.is_clean() => continue,
-            Ok(review) => (
-                format!(
-                    "{id}: changed definitions: {}, with hidden text: {}, held: {}{}",
-                    review.changes.len(),
-                    review.hidden.len(),
-                    review.held.len(),
-                    if review.book.is_some_and(|book| book.is_repointed) {
-                        ", endpoint changed"
-                    } else {
-                        ""
-                    }
-                ),
-                format!("capdeck pins diff {id}"),
-            ),
+            Ok(review) => {
+                let (changes, hidden, held) =
+                    (review.changes.len(), review.hidden.len(), review.held.len());
+                let is_repointed = review.book.is_some_and(|book| book.is_repointed);
+                let endpoint = if is_repointed { ", endpoint changed" } else { "" };
+                let message = format!(
+                    "{id}: changed definitions: {changes}, with hidden text: {hidden}, held: {held}{endpoint}"
+                );
+                (message, format!("capdeck pins diff {id}"))
+            }
             Err(error) => (
                 format!("{id}: the pins cannot be read: {error}"),
                 format!("capdeck pins approve {id}"),

@@ -203,28 +203,23 @@ pub(crate) fn capability_file(
     let found = folders
         .map(|folder| CAPABILITY_FILE_NAMES.map(|name| folder.join(name)))
         .find(|paths| paths.iter().any(|path| path.is_file()));
+    let refused =
+        |code, message: String, hint: &str| Err(CommandFailure::request(code, message).hint(hint));
     let path = match found {
         Some([yaml, json]) if yaml.is_file() && json.is_file() => {
-            return Err(CommandFailure::request(
-                "CAPABILITY_FILE",
-                format!(
-                    "there are two capability files: `{}` and `{}`",
-                    yaml.display(),
-                    json.display()
-                ),
-            )
-            .hint("keep one of them"));
+            let (yaml, json) = (yaml.display(), json.display());
+            let message = format!("there are two capability files: `{yaml}` and `{json}`");
+            return refused("CAPABILITY_FILE", message, "keep one of them");
         }
         Some([yaml, json]) => match yaml.is_file() {
             true => yaml,
             false => json,
         },
         None => {
-            return Err(CommandFailure::request(
-                "NO_CAPABILITY_FILE",
-                format!("there is no capability file in `{}`", settings.start_dir.display()),
-            )
-            .hint("write a `capabilities.yaml`, or name the project with --project DIR"));
+            let start = settings.start_dir.display();
+            let message = format!("there is no capability file in `{start}`");
+            let hint = "write a `capabilities.yaml`, or name the project with --project DIR";
+            return refused("NO_CAPABILITY_FILE", message, hint);
         }
     };
     let text =
