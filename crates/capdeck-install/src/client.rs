@@ -204,7 +204,6 @@ const ONLY: [&str; 4] = ["enabled_tools", "includeTools", "available_tools", "to
 /// Keys for tools that are not used.
 const NOT: [&str; 3] = ["disabled_tools", "excludeTools", "disabledTools"];
 
-/// What the lists of one server say.
 #[derive(Debug, Default)]
 struct ToolLists {
     only: Option<Vec<String>>,

@@ -303,7 +303,6 @@ impl EditOperation {
     }
 }
 
-/// The value a path leads to.
 fn get<'a>(root: &'a Value, path: &[DocumentStep]) -> Option<&'a Value> {
     path.iter().try_fold(root, |value, step| match step {
         DocumentStep::Key(key) => value.as_object()?.get(key),

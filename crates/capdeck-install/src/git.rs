@@ -28,7 +28,6 @@ pub use revision::GitRevision;
 
 pub(crate) use revision::is_full_hash;
 
-/// How long one command of git may take by default.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The system's git and the folder where snapshots are kept.

@@ -231,7 +231,6 @@ impl ProjectInstaller {
     }
 }
 
-/// The lock before a run.
 #[derive(Debug, Default)]
 struct PreviousLock {
     text: Option<String>,

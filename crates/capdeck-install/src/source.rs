@@ -9,7 +9,6 @@ use crate::{frontmatter::MarkdownFrontmatter, provider::AgentProvider};
 
 /// Candidates that are named after a search without one answer.
 const MAX_NAMED_MATCHES: usize = 8;
-/// Folders a search goes down.
 const MAX_FOLDER_DEPTH: usize = 12;
 
 /// Why content of a source cannot be had. Nothing is decided by it: people read it.
@@ -149,16 +148,12 @@ fn listed(names: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// The largest file that is taken.
 const MAX_FILE_BYTES: u64 = 50 << 20;
-/// The most that one folder may hold.
 const MAX_FOLDER_BYTES: u64 = 200 << 20;
-/// The most files that one folder may hold.
 const MAX_FOLDER_FILES: usize = 5_000;
 /// Folders that never belong to what is installed.
 const LEFT_OUT: [&str; 2] = [".git", "node_modules"];
 
-/// One file, by its path below the folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FolderFile {
     /// Relative, with `/` between its parts.
@@ -167,7 +162,6 @@ pub(crate) struct FolderFile {
     pub(crate) is_program: bool,
 }
 
-/// The bytes of a file.
 pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, SourceError> {
     fs::read(path).map_err(|source| SourceError::unreadable(path, &source))
 }

@@ -37,7 +37,7 @@ use crate::{MAX_MESSAGE_BYTES, RawObject, RpcError, encode};
 use call::{ClientTransport, OutgoingRequest, exchange, saturating_deadline};
 use message_hub::MessageHub;
 use modern::ModernProtocol;
-use subscription::SubscriptionTargets;
+use subscription::SubscriptionFilter;
 
 /// Receives messages of a server, for the connection or for one request.
 ///
@@ -158,7 +158,7 @@ impl McpClient {
         uris: Vec<String>,
         timeout: Duration,
     ) -> Result<(), ClientError> {
-        self.watch(SubscriptionTargets::Resources(uris), timeout).await
+        self.watch(|filter| filter.resource_subscriptions = uris, timeout).await
     }
 
     /// Sets the task subscriptions at a modern server and waits for the acknowledgement.
@@ -167,12 +167,12 @@ impl McpClient {
         ids: Vec<String>,
         timeout: Duration,
     ) -> Result<(), ClientError> {
-        self.watch(SubscriptionTargets::Tasks(ids), timeout).await
+        self.watch(|filter| filter.task_ids = ids, timeout).await
     }
 
     async fn watch(
         &self,
-        watched: SubscriptionTargets,
+        change: impl FnOnce(&mut SubscriptionFilter),
         timeout: Duration,
     ) -> Result<(), ClientError> {
         self.inner.hub.check_open()?;
@@ -182,7 +182,7 @@ impl McpClient {
         let Some(listening) = modern.listening.get() else {
             return Err(self.inner.hub.closed_error());
         };
-        tokio::time::timeout(timeout, listening.watch(watched))
+        tokio::time::timeout(timeout, listening.watch(change))
             .await
             .unwrap_or_else(|_| Err(ClientError::timeout("subscriptions/listen", timeout)))
     }

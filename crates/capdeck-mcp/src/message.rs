@@ -50,7 +50,6 @@ struct ErrorBody<'a> {
     code: i64,
     #[serde(borrow, default)]
     message: Cow<'a, str>,
-    #[serde(default)]
     data: Option<Box<RawValue>>,
 }
 

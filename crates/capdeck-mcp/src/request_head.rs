@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, header::CONTENT_TYPE};
 
 use crate::{
     Era, HeaderParams, ParamHeader, ProtocolRevision, RawObject, RpcError,
@@ -17,6 +17,12 @@ const NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// Of a legacy session.
 pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// Returns the content type without its parameters; empty when there is none.
+pub(crate) fn content_type(headers: &HeaderMap) -> &str {
+    let declared = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    declared.and_then(|text| text.split(';').next()).unwrap_or_default().trim()
+}
 
 /// Returns the member of a request's params that the name header repeats.
 fn named_member(method: &str) -> Option<&'static str> {

@@ -25,13 +25,11 @@ pub(super) struct ClientEntryRecord {
     pub(super) scope: String,
     pub(super) file: PathBuf,
     pub(super) name: String,
-    /// The entry as it was written.
     pub(super) entry: Value,
     /// The entries it replaced, by name.
     pub(super) former: Map<String, Value>,
     /// How many of the maps around the entry were made for it.
     pub(super) made_maps: usize,
-    /// Whether there was no file before.
     pub(super) made_file: bool,
     /// Folders that were made for the file, the deepest first.
     pub(super) made_folders: Vec<PathBuf>,

@@ -122,7 +122,6 @@ impl ClientEntryPlan {
     }
 }
 
-/// How many unchanged lines are shown around a change.
 const CONTEXT: usize = 3;
 
 /// The diff of two states of a file, as one hunk. Empty when they are the same.

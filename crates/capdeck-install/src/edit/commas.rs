@@ -15,7 +15,6 @@ pub(super) struct CommaRules {
     pub(super) line_comment: &'static str,
     /// Whether a new item may have lines of its own where none is yet.
     pub(super) may_break: bool,
-    /// One level of indentation.
     pub(super) unit: &'static str,
 }
 
@@ -28,7 +27,6 @@ pub(super) enum ItemLayout {
     Inline { spaced: bool },
 }
 
-/// Adds an item after the last one.
 pub(super) fn append(
     text: &str,
     container: &DocumentNode,

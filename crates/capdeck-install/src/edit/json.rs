@@ -129,7 +129,6 @@ fn nested_unit(text: &str, content: &NodeContent) -> &'static str {
 /// Nesting beyond this is refused, as recursion must end.
 const MAX_DEPTH: usize = 128;
 
-/// What is wrong, and where.
 #[derive(Debug)]
 struct ParseError {
     at: usize,
@@ -297,7 +296,6 @@ impl JsonTextParser<'_> {
     }
 }
 
-/// Where lines begin.
 #[derive(Debug, Clone, Copy)]
 struct LineIndent<'a> {
     newline: &'a str,

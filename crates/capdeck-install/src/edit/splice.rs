@@ -53,7 +53,6 @@ impl TextSplice {
     }
 }
 
-/// A new text for a range of the old one.
 #[derive(Debug, Clone)]
 pub(super) struct TextChange {
     pub(super) range: Range<usize>,

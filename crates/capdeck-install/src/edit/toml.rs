@@ -189,7 +189,6 @@ fn block_at_end(text: &str, block: &str) -> TextChange {
     TextChange::insert(text.len(), format!("{gap}{block}{newline}"))
 }
 
-/// One header or pair of the text.
 #[derive(Debug)]
 struct TomlStatement {
     /// Of a pair; a header has none.
@@ -270,7 +269,6 @@ fn header_of(table: &Table, path: &[DocumentStep]) -> Option<TomlStatement> {
     Some(TomlStatement { value: None, path, section, span: table.span()? })
 }
 
-/// A whole table.
 fn table_value(table: &Table) -> Value {
     let entry = |(key, item): (&str, &Item)| (key.to_owned(), item_value(item));
     Value::Object(Map::from_iter(table.iter().map(entry)))

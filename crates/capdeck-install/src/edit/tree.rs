@@ -6,7 +6,6 @@ use serde_json::{Map, Value};
 
 use super::{DocumentStep, splice::part};
 
-/// One value.
 #[derive(Debug, Clone)]
 pub(super) struct DocumentNode {
     pub(super) span: Range<usize>,
@@ -14,7 +13,6 @@ pub(super) struct DocumentNode {
     pub(super) style: NodeStyle,
 }
 
-/// What a value is.
 #[derive(Debug, Clone)]
 pub(super) enum NodeContent {
     Scalar(Value),
@@ -31,7 +29,6 @@ pub(super) enum NodeStyle {
     Block,
 }
 
-/// A child of a map or a list.
 #[derive(Debug, Clone)]
 pub(super) struct NodeEntry {
     /// Empty in a list.
@@ -41,12 +38,10 @@ pub(super) struct NodeEntry {
     pub(super) value: DocumentNode,
     /// Behind the colon or equals sign; in a list where the value begins.
     pub(super) head: usize,
-    /// The comma after it.
     pub(super) comma: Option<usize>,
 }
 
 impl NodeEntry {
-    /// An item of a list.
     pub(super) fn item(value: DocumentNode) -> Self {
         let start = value.span.start;
         Self { key: String::new(), start, head: start, value, comma: None }

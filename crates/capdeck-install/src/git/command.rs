@@ -36,10 +36,8 @@ const REMOVED_VARIABLES: [&str; 8] = [
     "GIT_QUARANTINE_PATH",
 ];
 
-/// How much of git's error output is kept.
 const MAX_ERROR_BYTES: u64 = 64 * 1024;
 
-/// One command of git on one repository.
 #[derive(Debug)]
 pub(super) struct GitCommand<'a> {
     program: &'a OsStr,

@@ -118,7 +118,6 @@ impl RemoteRefs {
     }
 }
 
-/// Whether a text is a whole commit hash.
 pub(crate) fn is_full_hash(text: &str) -> bool {
     text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

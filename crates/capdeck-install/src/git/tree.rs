@@ -9,9 +9,7 @@ use std::{
 
 use super::{GitError, RepoAddress};
 
-/// Files of one commit that are taken at most.
 const MAX_TREE_FILES: usize = 200_000;
-/// Bytes of one commit that are taken at most.
 const MAX_TREE_BYTES: u64 = 2 << 30;
 /// A symbolic link longer than this leads nowhere.
 const MAX_LINK_BYTES: u64 = 4096;

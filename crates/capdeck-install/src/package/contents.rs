@@ -12,11 +12,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::{PackageError, PackageRisk};
 
-/// The largest file of a package.
 const MAX_FILE_BYTES: u64 = 4 << 20;
-/// The most that all files of a package hold.
 const MAX_BYTES: u64 = 32 << 20;
-/// The most files of a package.
 const MAX_FILES: usize = 1_000;
 /// The file that makes a folder a capability.
 pub(super) const MAIN_FILE: &str = "CAPLET.md";
@@ -44,7 +41,6 @@ pub struct CapabilityPackage {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// One file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PackageFile {
     pub(super) content: Vec<u8>,
@@ -172,7 +168,6 @@ fn is_program(_: &fs::Metadata) -> bool {
     false
 }
 
-/// Lines shown around a change.
 const AROUND: usize = 3;
 /// More lines than this are counted and not shown.
 const MAX_DIFF_LINES: usize = 200;

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::{LockedSource, PackageError, PackageKind, PackageRisk, PackageSource};
 use crate::{atomic_file::remove_file, replace_file};
 
-/// The name of the lock in a deck's folder.
 const NAME: &str = "capdeck.lock.json";
 /// The form of the file that this version reads and writes.
 const VERSION: u32 = 1;

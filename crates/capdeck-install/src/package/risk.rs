@@ -117,27 +117,16 @@ impl PackageRisk {
                 self.auth(server.auth.as_ref());
             }
             Backend::OpenApi(api) => {
-                self.host(api.spec_url.as_deref());
-                self.host(api.base_url.as_deref());
-                self.http(api);
-                self.auth(Some(&api.requests.auth));
+                self.api(api, [api.spec_url.as_deref(), api.base_url.as_deref()]);
             }
             Backend::GoogleDiscovery(api) => {
-                self.host(api.discovery_url.as_deref());
-                self.host(api.base_url.as_deref());
-                self.http(api);
-                self.auth(Some(&api.requests.auth));
+                self.api(api, [api.discovery_url.as_deref(), api.base_url.as_deref()]);
             }
             Backend::GraphQl(api) => {
-                self.host(Some(&api.endpoint_url));
-                self.host(api.schema_url.as_deref());
-                self.http(api);
-                self.auth(Some(&api.requests.auth));
+                self.api(api, [Some(&api.endpoint_url), api.schema_url.as_deref()]);
             }
             Backend::Http(api) => {
-                self.host(Some(&api.base_url));
-                self.http(api);
-                self.auth(Some(&api.requests.auth));
+                self.api(api, [Some(&api.base_url), None]);
                 for (name, action) in &api.actions {
                     if action.method != HttpMethod::Get {
                         self.mutating.insert(format!("{}.{name}", definition.id));
@@ -194,10 +183,13 @@ impl PackageRisk {
         self.hosts.insert(host.to_ascii_lowercase());
     }
 
-    fn http(&mut self, api: &impl HttpBlock) {
-        if api.outgoing().network == NetworkAccess::Private {
+    fn api(&mut self, api: &impl HttpBlock, addresses: [Option<&str>; 2]) {
+        addresses.into_iter().for_each(|address| self.host(address));
+        let requests = api.requests();
+        if requests.network == NetworkAccess::Private {
             self.reach.insert("private networks and this machine".to_owned());
         }
+        self.auth(Some(&requests.auth));
     }
 
     fn auth(&mut self, auth: Option<&BackendAuth>) {

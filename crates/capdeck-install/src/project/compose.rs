@@ -49,21 +49,18 @@ impl FileComposer<'_> {
         self.files
     }
 
-    /// Adds a file of our own.
     pub(super) fn own(&mut self, relative: &str, file: OwnFile) {
         if let Some(place) = self.place(relative) {
             self.files.add_own(place, file);
         }
     }
 
-    /// Adds blocks to an instruction file.
     pub(super) fn blocks(&mut self, relative: &str, blocks: Vec<MarkerBlock>) {
         if let Some(place) = self.place(relative) {
             self.files.add_blocks(place, blocks);
         }
     }
 
-    /// Adds a value to a configuration file.
     pub(super) fn part(&mut self, relative: &str, part: DocumentPart) {
         if let Some(place) = self.place(relative) {
             self.files.add_part(place, format_of(relative), part);

@@ -10,7 +10,6 @@ use capdeck_definition::capability_file::{
 use super::blocks::MarkerBlock;
 use crate::source::FolderFile;
 
-/// The content of one run.
 #[derive(Debug, Default)]
 pub(crate) struct InstallContent {
     pub(crate) skills: Vec<SkillContent>,
@@ -57,7 +56,6 @@ pub(crate) enum ServerInstructions {
     Connected,
 }
 
-/// A skill and its files.
 #[derive(Debug, Clone)]
 pub(crate) struct SkillContent {
     pub(crate) id: String,
@@ -65,7 +63,6 @@ pub(crate) struct SkillContent {
     pub(crate) files: Vec<FolderFile>,
 }
 
-/// A rule and its text.
 #[derive(Debug, Clone)]
 pub(crate) struct RuleContent {
     pub(crate) id: String,
@@ -77,7 +74,6 @@ pub(crate) struct RuleContent {
     pub(crate) providers: Option<Vec<String>>,
 }
 
-/// A hook and what it runs.
 #[derive(Debug, Clone)]
 pub(crate) struct HookContent {
     pub(crate) id: String,
@@ -89,7 +85,6 @@ pub(crate) struct HookContent {
     pub(crate) providers: Option<Vec<String>>,
 }
 
-/// What a hook does.
 #[derive(Debug, Clone)]
 pub(crate) enum HookAction {
     /// A command line.

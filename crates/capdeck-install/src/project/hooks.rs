@@ -13,7 +13,6 @@ use super::{
 use crate::provider::{AgentProvider, HookAgent, HookFile};
 
 impl FileComposer<'_> {
-    /// Adds the hooks of all providers.
     pub(super) fn add_hooks(&mut self) {
         for provider in self.providers {
             let all = self.content.hooks.iter();

@@ -19,7 +19,6 @@ use super::{
 };
 use crate::atomic_file::{remove_file, sync_folder};
 
-/// One file to be changed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct JournalStep {
     path: PathBuf,

@@ -16,7 +16,6 @@ use crate::{
     frontmatter::render_field,
 };
 
-/// The name of the file.
 pub(crate) const LOCK_NAME: &str = "capabilities.lock";
 const VERSION: u64 = 1;
 const HEAD_KEYS: [&str; 3] = ["version", "generator", "generatedAt"];
@@ -146,7 +145,6 @@ fn field(key: &str, value: &Value) -> String {
     }
 }
 
-/// Where the lock of a capability file is.
 pub(crate) fn lock_path(project: &Path) -> PathBuf {
     project.join(LOCK_NAME)
 }

@@ -28,7 +28,6 @@ pub(crate) struct InstallManifest {
     pub(crate) has_lock: bool,
 }
 
-/// A record as it is stored.
 #[derive(Serialize, Deserialize)]
 struct StoredManifest {
     version: u32,
@@ -116,7 +115,6 @@ impl ProjectState {
 }
 
 impl InstallManifest {
-    /// The bytes of the file that holds it.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let stored = StoredManifest { version: VERSION, manifest: self.clone() };
         // Paths are read as UTF-8 before they get here, so it can be written.

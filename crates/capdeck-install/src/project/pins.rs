@@ -41,7 +41,6 @@ pub(crate) enum PinOrigin {
     Remote { url: String, sha256: String },
 }
 
-/// All pins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SourcePins {
     pins: Vec<SourcePin>,
@@ -100,7 +99,6 @@ impl SourcePins {
         }
     }
 
-    /// Those of one section, by id.
     pub(crate) fn sorted(&self, section: PinSection) -> Vec<&SourcePin> {
         let mut pins: Vec<&SourcePin> =
             self.pins.iter().filter(|pin| pin.section == section).collect();

@@ -226,7 +226,6 @@ impl PlanBuilder<'_> {
     }
 }
 
-/// The change from one content to another.
 pub(crate) fn change(
     path: &Path,
     what: &str,
@@ -248,7 +247,6 @@ pub(crate) fn change(
     }
 }
 
-/// The folders above a path that do not exist.
 fn missing_folders(path: &Path) -> BTreeSet<PathBuf> {
     let missing = path.ancestors().skip(1).take_while(|folder| !folder.exists());
     missing.map(Path::to_owned).collect()

@@ -24,7 +24,6 @@ const FOLDER_INSTRUCTIONS: &str = "AGENTS.md";
 const GLOB_KEYS: [&str; 4] = ["globs", "paths", "applyTo", "appliesTo"];
 
 impl FileComposer<'_> {
-    /// Adds the rules of all providers.
     pub(super) fn add_rules(&mut self) {
         for rule in &self.content.rules {
             let meant: Vec<&AgentProvider> = self

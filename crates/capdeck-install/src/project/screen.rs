@@ -137,7 +137,6 @@ impl TextFilter {
         problems.extend(hidden(text, about));
     }
 
-    /// The first phrase that a text holds.
     fn blocked_phrase(&self, text: &str) -> Option<&str> {
         if self.phrases.is_empty() {
             return None;

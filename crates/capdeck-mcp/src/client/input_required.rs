@@ -27,14 +27,12 @@ pub(super) struct InputRequiredResult {
     #[serde(default)]
     input_requests: IndexMap<String, InputQuestion>,
     /// Opaque; sent back unchanged.
-    #[serde(default)]
     request_state: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
 struct InputQuestion {
     method: String,
-    #[serde(default)]
     params: Option<RawObject>,
 }
 

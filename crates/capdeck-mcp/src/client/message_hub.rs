@@ -33,7 +33,7 @@ const LOG: &str = "notifications/message";
 const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 
 pub(super) struct MessageHub {
-    handler: Arc<dyn ClientHandler>,
+    pub(super) handler: Arc<dyn ClientHandler>,
     calls: Mutex<HashMap<u64, Arc<PendingCall>>>,
     pulse: WakeupTimer,
     server_requests: Mutex<HashMap<RequestId, CancellationToken>>,
@@ -76,10 +76,6 @@ impl MessageHub {
 
     pub(super) fn next_id(&self) -> u64 {
         self.next_id.fetch_add(1, Ordering::Relaxed)
-    }
-
-    pub(super) fn owner(&self) -> &Arc<dyn ClientHandler> {
-        &self.handler
     }
 
     pub(super) fn is_modern(&self) -> bool {
@@ -305,20 +301,15 @@ impl MessageHub {
 
     /// Skips an unreadable message, unless a call waits for it.
     fn receive_unreadable(&self, malformed: &MalformedMessage, frame: &[u8]) {
-        self.report_unreadable(malformed, frame);
+        if self.unreadable.fetch_add(1, Ordering::Relaxed) < MAX_LOGGED_MESSAGES {
+            let (error, excerpt) = (&malformed.error, excerpt(frame));
+            tracing::warn!(%error, excerpt, "the server sent something that is no message");
+        }
         let answered = malformed.id.as_ref().filter(|_| malformed.is_answer);
         let answered = answered.and_then(RequestId::as_counter);
         if let Some(call) = answered.and_then(|id| self.remove_call(id)) {
             let message = "its answer has neither `result` nor `error`".to_owned();
             call.complete(Err(ClientError::Protocol { message }));
-        }
-    }
-
-    fn report_unreadable(&self, malformed: &MalformedMessage, frame: &[u8]) {
-        if self.unreadable.fetch_add(1, Ordering::Relaxed) < MAX_LOGGED_MESSAGES {
-            let excerpt = excerpt(frame);
-            let error = &malformed.error;
-            tracing::warn!(%error, excerpt, "the server sent something that is no message");
         }
     }
 }

@@ -176,7 +176,7 @@ impl ModernProtocol {
         round: u32,
         hard_end: Instant,
     ) -> Result<(), ClientError> {
-        let handler = options.events.as_ref().unwrap_or_else(|| self.hub.owner());
+        let handler = options.events.as_ref().unwrap_or(&self.hub.handler);
         let started = Instant::now();
         tokio::select! {
             biased;

@@ -66,15 +66,6 @@ pub(super) fn open(
     transport
 }
 
-impl StdioTransport {
-    fn closed_error(&self) -> ClientError {
-        match self.hub.ended() {
-            Some(reason) => ClientError::Closed { reason },
-            None => ClientError::Closed { reason: "the server closed its input".to_owned() },
-        }
-    }
-}
-
 #[async_trait]
 impl ClientTransport for StdioTransport {
     async fn exchange(&self, call: &Arc<PendingCall>, body: Vec<u8>) -> ResponseResult {
@@ -85,7 +76,11 @@ impl ClientTransport for StdioTransport {
 
     async fn send(&self, _method: Option<&str>, mut body: Vec<u8>) -> Result<(), ClientError> {
         body.push(b'\n');
-        self.lines.send(body).await.map_err(|_| self.closed_error())
+        self.lines.send(body).await.map_err(|_| {
+            let reason = self.hub.ended();
+            let reason = reason.unwrap_or_else(|| "the server closed its input".to_owned());
+            ClientError::Closed { reason }
+        })
     }
 
     fn send_detached(&self, mut body: Vec<u8>) {

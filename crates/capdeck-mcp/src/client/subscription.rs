@@ -37,7 +37,7 @@ const STABLE_STREAM_AGE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct SubscriptionFilter {
+pub(super) struct SubscriptionFilter {
     #[serde(skip_serializing_if = "is_false")]
     tools_list_changed: bool,
     #[serde(skip_serializing_if = "is_false")]
@@ -45,20 +45,15 @@ struct SubscriptionFilter {
     #[serde(skip_serializing_if = "is_false")]
     resources_list_changed: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    resource_subscriptions: Vec<String>,
+    pub(super) resource_subscriptions: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    task_ids: Vec<String>,
+    pub(super) task_ids: Vec<String>,
 }
 
 /// Controls the task; dropping it ends the task.
 pub(super) struct SubscriptionHandle {
     wanted: watch::Sender<SubscriptionRequest>,
     granted: watch::Receiver<SubscriptionResult>,
-}
-
-pub(super) enum SubscriptionTargets {
-    Resources(Vec<String>),
-    Tasks(Vec<String>),
 }
 
 #[derive(Debug, Clone, Default)]
@@ -113,13 +108,14 @@ impl SubscriptionHandle {
         Self { wanted, granted }
     }
 
-    pub(super) async fn watch(&self, watched: SubscriptionTargets) -> Result<(), ClientError> {
+    /// Changes the filter and waits for the acknowledgement.
+    pub(super) async fn watch(
+        &self,
+        change: impl FnOnce(&mut SubscriptionFilter),
+    ) -> Result<(), ClientError> {
         let mut number = 0;
         self.wanted.send_modify(|wanted| {
-            match watched {
-                SubscriptionTargets::Resources(uris) => wanted.filter.resource_subscriptions = uris,
-                SubscriptionTargets::Tasks(ids) => wanted.filter.task_ids = ids,
-            }
+            change(&mut wanted.filter);
             wanted.number += 1;
             number = wanted.number;
         });

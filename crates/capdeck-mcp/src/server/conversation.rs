@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     ClientHello, RequestExchange, ServerSession, SessionFactory, close_session, guarded,
-    peer::{ClientPeer, MessageOutlet, PeerRequests},
+    peer::{ClientPeer, MessageOutlet, PeerRequests, PeerRoute},
 };
 use crate::{
     ProtocolRevision, RawObject, RequestId, RpcError, raw, request_meta::SERVER_INFO,
@@ -29,7 +29,7 @@ pub(super) struct ServerConversation {
     session: OnceLock<(ProtocolRevision, Arc<dyn ServerSession>)>,
     questions: Arc<PeerRequests>,
     in_flight: Arc<InFlightRequests>,
-    ended: CancellationToken,
+    pub(super) ended: CancellationToken,
     /// Set when the session was notified.
     closed: AtomicBool,
 }
@@ -59,7 +59,7 @@ impl ServerConversation {
     }
 
     pub(super) fn peer(&self, outlet: MessageOutlet) -> ClientPeer {
-        ClientPeer::new(Arc::clone(&self.questions), outlet)
+        ClientPeer(PeerRoute::Session(Arc::clone(&self.questions), outlet))
     }
 
     pub(super) fn begin(&self, revision: ProtocolRevision, session: Arc<dyn ServerSession>) {
@@ -160,10 +160,6 @@ impl ServerConversation {
         if let Some((_, session)) = self.session.get() {
             close_session(&**session).await;
         }
-    }
-
-    pub(super) fn abort(&self) {
-        self.ended.cancel();
     }
 }
 

@@ -25,7 +25,7 @@ use super::{
     ClientPeer, RequestExchange, ServerLoad, ServerSession, SessionFactory, SessionLimit,
     SessionOwner,
     conversation::{IncomingRequest, notify, progress_token},
-    peer::MessageOutlet,
+    peer::{MessageOutlet, PeerRoute},
 };
 use crate::{
     ProtocolRevision, RawObject, RequestId, RpcError, TextSealer,
@@ -259,7 +259,7 @@ fn start(
         log_level: sender.log_level.map(|level| level.as_str().to_owned()),
         progress_token,
         cancel,
-        peer: ClientPeer::of_call(Arc::clone(&call)),
+        peer: ClientPeer(PeerRoute::Call(Arc::clone(&call))),
     };
     RunningCall::new(session, method.to_owned(), params, exchange, call, busy)
 }

@@ -21,10 +21,10 @@ const MAX_PENDING_REQUESTS: usize = 256;
 
 /// Sends to the client on the stream this peer was created for.
 #[derive(Clone)]
-pub struct ClientPeer(PeerRoute);
+pub struct ClientPeer(pub(super) PeerRoute);
 
 #[derive(Clone)]
-enum PeerRoute {
+pub(super) enum PeerRoute {
     /// A legacy client accepts requests at any time.
     Session(Arc<PeerRequests>, MessageOutlet),
     /// A modern client gets questions in the result of its own request.
@@ -50,18 +50,6 @@ struct PeerRequestGuard<'a> {
 }
 
 impl ClientPeer {
-    pub(super) fn new(questions: Arc<PeerRequests>, outlet: MessageOutlet) -> Self {
-        Self(PeerRoute::Session(questions, outlet))
-    }
-
-    pub(super) fn of_call(call: Arc<ModernCall>) -> Self {
-        Self(PeerRoute::Call(call))
-    }
-
-    pub(super) fn unreachable() -> Self {
-        Self(PeerRoute::Unreachable)
-    }
-
     /// Sends a notification. It is dropped when the queue is full or the client cannot be reached.
     pub fn notify(&self, method: &str, params: Option<RawObject>) {
         match &self.0 {

@@ -18,9 +18,9 @@ use super::event_stream::EventStream;
 use crate::sse;
 
 /// The body of the responses of [`super::HttpEndpoint::handle`].
-pub struct ResponseBody(ResponseBodyKind);
+pub struct ResponseBody(pub(super) ResponseBodyKind);
 
-enum ResponseBodyKind {
+pub(super) enum ResponseBodyKind {
     Full(Option<Bytes>),
     Events(EventReader),
 }
@@ -42,14 +42,6 @@ pub(super) struct EventReader {
 impl ResponseBody {
     pub(super) fn empty() -> Self {
         Self(ResponseBodyKind::Full(None))
-    }
-
-    pub(super) fn full(bytes: impl Into<Bytes>) -> Self {
-        Self(ResponseBodyKind::Full(Some(bytes.into())))
-    }
-
-    pub(super) fn events(reader: EventReader) -> Self {
-        Self(ResponseBodyKind::Events(reader))
     }
 }
 

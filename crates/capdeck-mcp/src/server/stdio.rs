@@ -49,6 +49,9 @@ const QUEUE_CAPACITY: usize = 256;
 /// read, and nothing more is read from it.
 const MAX_UNANSWERED: usize = 2 * MAX_IN_FLIGHT;
 
+/// One program uses the connection, whatever its descriptions.
+const MAX_CLIENTS: usize = 64;
+
 /// Bounds the wait for cancelled requests and unwritten responses at the end.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -82,17 +85,26 @@ pub async fn serve_stdio_with(
     let finish = CancellationToken::new();
     let (lines, queue) = mpsc::channel(QUEUE_CAPACITY);
     let mut writing = tokio::spawn(write_lines(writer, queue, finish.clone()));
-    let modern = ModernStdio::new(Arc::clone(&service), &options);
+    let limits = SuspensionLimits {
+        in_all: MAX_IN_FLIGHT,
+        per_principal: MAX_IN_FLIGHT,
+        lifetime: options.question_lifetime,
+    };
+    let sealer = Arc::clone(&options.sealer);
+    let modern = ModernServer::new(Arc::clone(&service), sealer, MAX_CLIENTS, limits);
+    let conversation = ServerConversation::new();
     let server = StdioServer {
         service,
         modern: Arc::clone(&modern),
-        conversation: ServerConversation::new(),
+        modern_requests: InFlightRequests::new(conversation.ended.clone()),
+        conversation: Arc::clone(&conversation),
         outlet: MessageOutlet::Lines(lines),
         places: Arc::new(Semaphore::new(MAX_UNANSWERED)),
         requests: TaskTracker::new(),
         revision: None,
     };
-    let abort = AbortGuard(Arc::clone(&server.conversation), modern);
+    // Cancels everything when the serving future is dropped.
+    let _abort = conversation.ended.clone().drop_guard();
     let requests = server.requests.clone();
 
     let served = tokio::select! {
@@ -107,8 +119,9 @@ pub async fn serve_stdio_with(
             _ = &mut writing => {}
         }
     }
-    abort.1.end().await;
-    abort.0.end().await;
+    conversation.ended.cancel();
+    modern.end().await;
+    conversation.end().await;
     tokio::time::timeout(SHUTDOWN_TIMEOUT, requests.wait()).await.ok();
     // The session may hold a peer for longer, so the queue does not close by itself.
     finish.cancel();
@@ -125,23 +138,14 @@ pub async fn serve_stdio_with(
 
 struct StdioServer {
     service: Arc<dyn SessionFactory>,
-    modern: Arc<ModernStdio>,
+    modern: Arc<ModernServer>,
+    modern_requests: Arc<InFlightRequests>,
     conversation: Arc<ServerConversation>,
     outlet: MessageOutlet,
     /// One permit per outstanding response.
     places: Arc<Semaphore>,
     requests: TaskTracker,
     revision: Option<ProtocolRevision>,
-}
-
-/// Cancels everything when the serving future is dropped.
-struct AbortGuard(Arc<ServerConversation>, Arc<ModernStdio>);
-
-impl Drop for AbortGuard {
-    fn drop(&mut self) {
-        self.0.abort();
-        self.1.abort();
-    }
 }
 
 impl StdioServer {
@@ -186,13 +190,10 @@ impl StdioServer {
         };
         match message {
             RpcMessage::Request { id, method, params } if is_modern(&method, &params) => {
-                let (line, outlet) = (Arc::clone(&self.modern), self.outlet.clone());
-                let request = IncomingRequest { id, method, params };
-                let Some(answering) = line.accept(request, outlet).await else { return };
-                self.answer(answering).await;
+                self.answer_modern(IncomingRequest { id, method, params }).await;
             }
             RpcMessage::Notification { method, params } if is_modern(&method, &params) => {
-                self.modern.notification(method, params).await;
+                self.notify_modern(method, params).await;
             }
             RpcMessage::Request { id, method, params }
                 if method == "initialize" && self.revision.is_none() =>
@@ -225,12 +226,58 @@ impl StdioServer {
             }
             RpcMessage::Notification { method, params } => {
                 if method == "notifications/cancelled" {
-                    self.modern.cancel(params.as_deref());
+                    self.cancel_modern(params.as_deref());
                 }
                 self.conversation.notification(&method, params).await;
             }
             RpcMessage::Response { id, outcome } => self.conversation.response(&id, outcome),
         }
+    }
+
+    /// Answers a modern request; a rejected one at once.
+    async fn answer_modern(&self, request: IncomingRequest) {
+        let id = request.id.clone();
+        let started =
+            admit(request).and_then(|request| Ok((request, self.modern_requests.start(&id)?)));
+        let (request, running) = match started {
+            Ok(started) => started,
+            Err(error) => {
+                self.outlet.send(encode::failure(Some(&id), &error)).await;
+                return;
+            }
+        };
+        let (modern, outlet) = (Arc::clone(&self.modern), self.outlet.clone());
+        let answering = async move {
+            let outcome = tokio::select! {
+                biased;
+                // A cancelled request is not answered.
+                () = running.cancel.cancelled() => None,
+                outcome = modern.answer(request, outlet.clone()) => Some(outcome),
+            };
+            drop(running);
+            if let Some(outcome) = outcome {
+                outlet.send(encode::text_response(&id, &outcome)).await;
+            }
+        };
+        self.answer(answering).await;
+    }
+
+    async fn notify_modern(&self, method: String, params: Option<Box<RawValue>>) {
+        if method == "notifications/cancelled" {
+            return self.cancel_modern(params.as_deref());
+        }
+        // Notifications have no id, and no message uses this one.
+        let handled = match admit(IncomingRequest { id: 0.into(), method, params }) {
+            Ok(request) => self.modern.notification(request).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = handled {
+            tracing::debug!(%error, "a notification was dropped");
+        }
+    }
+
+    fn cancel_modern(&self, params: Option<&RawValue>) {
+        self.modern_requests.cancel(parse_params(params).ok().flatten().as_ref());
     }
 
     /// Answers a request in its own task, once there is a permit for its response.
@@ -248,85 +295,6 @@ impl StdioServer {
             return;
         }
         self.outlet.send(encode::failure(malformed.id.as_ref(), &malformed.error)).await;
-    }
-}
-
-/// One program uses the connection, whatever its descriptions.
-const MAX_CLIENTS: usize = 64;
-
-struct ModernStdio {
-    modern: Arc<ModernServer>,
-    in_flight: Arc<InFlightRequests>,
-    ended: CancellationToken,
-}
-
-impl ModernStdio {
-    fn new(service: Arc<dyn SessionFactory>, options: &StdioOptions) -> Arc<Self> {
-        let limits = SuspensionLimits {
-            in_all: MAX_IN_FLIGHT,
-            per_principal: MAX_IN_FLIGHT,
-            lifetime: options.question_lifetime,
-        };
-        let modern = ModernServer::new(service, Arc::clone(&options.sealer), MAX_CLIENTS, limits);
-        let ended = CancellationToken::new();
-        Arc::new(Self { modern, in_flight: InFlightRequests::new(ended.clone()), ended })
-    }
-
-    /// Accepts a request and returns the remaining work; a rejected request is answered at once.
-    async fn accept(
-        self: Arc<Self>,
-        request: IncomingRequest,
-        outlet: MessageOutlet,
-    ) -> Option<impl Future<Output = ()> + Send + 'static> {
-        let id = request.id.clone();
-        let started = admit(request).and_then(|request| Ok((request, self.in_flight.start(&id)?)));
-        let (request, running) = match started {
-            Ok(started) => started,
-            Err(error) => {
-                outlet.send(encode::failure(Some(&id), &error)).await;
-                return None;
-            }
-        };
-        Some(async move {
-            let answering = self.modern.answer(request, outlet.clone());
-            let outcome = tokio::select! {
-                biased;
-                // A cancelled request is not answered.
-                () = running.cancel.cancelled() => None,
-                outcome = answering => Some(outcome),
-            };
-            drop(running);
-            if let Some(outcome) = outcome {
-                outlet.send(encode::text_response(&id, &outcome)).await;
-            }
-        })
-    }
-
-    async fn notification(&self, method: String, params: Option<Box<RawValue>>) {
-        if method == "notifications/cancelled" {
-            return self.cancel(params.as_deref());
-        }
-        // Notifications have no id, and no message uses this one.
-        let handled = match admit(IncomingRequest { id: 0.into(), method, params }) {
-            Ok(request) => self.modern.notification(request).await,
-            Err(error) => Err(error),
-        };
-        if let Err(error) = handled {
-            tracing::debug!(%error, "a notification was dropped");
-        }
-    }
-
-    fn cancel(&self, params: Option<&RawValue>) {
-        self.in_flight.cancel(parse_params(params).ok().flatten().as_ref());
-    }
-
-    async fn end(&self) {
-        self.ended.cancel();
-        self.modern.end().await;
-    }
-
-    fn abort(&self) {
-        self.ended.cancel();
     }
 }
 

@@ -28,7 +28,6 @@ pub(super) fn entry(map: &[DocumentStep], name: &str, value: &Value, newline: &s
     }
 }
 
-/// One item of an array of tables.
 pub(super) fn item(list: &[DocumentStep], entries: &Map<String, Value>, newline: &str) -> String {
     let lines = [format!("[[{}]]", header(list))].into_iter().chain(pairs(entries));
     lines.collect::<Vec<_>>().join(newline)

@@ -142,13 +142,19 @@ impl PluginParts<'_> {
     }
 
     /// Whether a part may be added under an id.
-    fn is_free(&mut self, kind: &str, id: &str, is_taken: bool) -> bool {
+    fn is_free<'a>(
+        &mut self,
+        kind: &str,
+        id: &str,
+        mut taken: impl Iterator<Item = &'a String>,
+    ) -> bool {
         if !is_safe_id(id) {
             self.warn(format!(
                 "the {kind} `{id}` has a name that cannot name a file; it is left out"
             ));
             return false;
         }
+        let is_taken = taken.any(|known| known == id);
         if is_taken {
             self.warn(format!("there is a {kind} `{id}` already; the plugin's is left out"));
         }
@@ -171,7 +177,6 @@ fn expand(text: &str, copy: &Path) -> String {
         .fold(text.to_owned(), |text, name| text.replace(name, &place))
 }
 
-/// A plugin that was found.
 #[derive(Debug, Clone)]
 struct PluginFolder {
     /// The id it is installed under.

@@ -1,15 +1,13 @@
 //! Status, content type and bounded bodies of HTTP responses.
 
-use http::{
-    StatusCode,
-    header::{CONTENT_TYPE, LOCATION},
-};
+use http::{StatusCode, header::LOCATION};
 use reqwest::Response;
 use url::Url;
 
 use crate::{
     MAX_MESSAGE_BYTES, MalformedMessage, RpcError, RpcMessage,
     client::{ClientError, http_target::challenge, message_hub::excerpt},
+    request_head::content_type,
 };
 
 const ERROR_BODY: usize = 64 * 1024;
@@ -22,8 +20,7 @@ pub(super) enum ResponseForm {
 }
 
 pub(super) fn form(response: &Response) -> ResponseForm {
-    let declared = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let essence = declared.and_then(|text| text.split(';').next()).unwrap_or_default().trim();
+    let essence = content_type(response.headers());
     if essence.eq_ignore_ascii_case("application/json") {
         ResponseForm::Json
     } else if essence.eq_ignore_ascii_case("text/event-stream") {

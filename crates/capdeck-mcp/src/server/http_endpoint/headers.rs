@@ -1,14 +1,11 @@
 //! Checks the headers of a request.
 
-use http::{
-    HeaderMap, StatusCode,
-    header::{ACCEPT, CONTENT_TYPE},
-};
+use http::{HeaderMap, StatusCode, header::ACCEPT};
 
 use super::reply::HttpErrorReply;
 use crate::{
     Era, ProtocolRevision,
-    request_head::{LAST_EVENT_ID, PROTOCOL_VERSION, SESSION},
+    request_head::{LAST_EVENT_ID, PROTOCOL_VERSION, SESSION, content_type},
 };
 
 pub(super) fn session_id(headers: &HeaderMap) -> Result<&str, HttpErrorReply> {
@@ -42,9 +39,7 @@ pub(super) fn last_event_id(headers: &HeaderMap) -> Option<&str> {
 }
 
 pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), HttpErrorReply> {
-    let declared = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let essence = declared.and_then(|text| text.split(';').next()).unwrap_or_default().trim();
-    if essence.eq_ignore_ascii_case("application/json") {
+    if content_type(headers).eq_ignore_ascii_case("application/json") {
         return Ok(());
     }
     Err(HttpErrorReply::new(

@@ -10,7 +10,7 @@ use crate::{
     RequestId, RpcError, encode,
     server::{
         MissingScopes,
-        response_body::{EventReader, ResponseBody},
+        response_body::{EventReader, ResponseBody, ResponseBodyKind},
     },
 };
 
@@ -81,7 +81,7 @@ pub(super) fn status_of(error: &RpcError) -> StatusCode {
 }
 
 pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> Response<ResponseBody> {
-    let mut response = Response::new(ResponseBody::full(body));
+    let mut response = Response::new(ResponseBody(ResponseBodyKind::Full(Some(body.into()))));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
@@ -94,7 +94,7 @@ pub(super) fn accepted() -> Response<ResponseBody> {
 }
 
 pub(super) fn events(reader: EventReader) -> Response<ResponseBody> {
-    let mut response = Response::new(ResponseBody::events(reader));
+    let mut response = Response::new(ResponseBody(ResponseBodyKind::Events(reader)));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));

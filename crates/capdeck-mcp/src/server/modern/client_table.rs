@@ -21,7 +21,7 @@ use crate::{
     raw::canonical_object,
     server::{
         ClientHello, ClientPeer, ServerSession, SessionFactory, SessionLimit, SessionOwner,
-        close_session, conversation::MAX_IN_FLIGHT, guarded,
+        close_session, conversation::MAX_IN_FLIGHT, guarded, peer::PeerRoute,
     },
 };
 
@@ -142,7 +142,7 @@ impl ClientTable {
                 capabilities: (*sender.capabilities).clone(),
                 extensions,
             };
-            guarded(service.open(hello, ClientPeer::unreachable()), || {
+            guarded(service.open(hello, ClientPeer(PeerRoute::Unreachable)), || {
                 "a fault in this server prevented the session from opening".to_owned()
             })
             .await

@@ -7,9 +7,7 @@ use serde_json::value::RawValue;
 use super::{
     ClientTableEntry, LISTEN, ModernCall, ModernRequestContext, ModernServer,
     input_capability::InputCapability,
-    is_cacheable,
-    legacy_error::{self, TranslatedError},
-    may_ask,
+    is_cacheable, legacy_error, may_ask,
     request_state::RequestState,
     result::{ResultAdditions, ResultEnvelope},
     running_call::{CallStep, RunningCall, SuspensionHandle},
@@ -58,9 +56,7 @@ impl ModernServer {
         let state = RequestState::Suspended(handle);
         let answer = self.input_required(questions, &state, info.as_deref(), context)?;
         let principal = context.binding.principal.clone();
-        self.suspended.insert(handle, running, principal, self.limits).map_err(|_| {
-            RpcError::internal("too many calls wait for answers; answer or drop some of them first")
-        })?;
+        self.suspended.insert(handle, running, principal, self.limits)?;
         Ok(answer)
     }
 
@@ -101,12 +97,14 @@ impl ModernServer {
                     binding.params,
                     capabilities,
                 ) {
-                    TranslatedError::Error(error) => Err(error),
-                    TranslatedError::Questions(questions) if may_ask(binding.method) => self
-                        .input_required(questions, &RequestState::Again, info.as_deref(), context),
-                    TranslatedError::Questions(_) => {
-                        Err(RpcError::internal("this request cannot ask for what it needs"))
-                    }
+                    Err(error) => Err(error),
+                    Ok(questions) if may_ask(binding.method) => self.input_required(
+                        questions,
+                        &RequestState::Again,
+                        info.as_deref(),
+                        context,
+                    ),
+                    Ok(_) => Err(RpcError::internal("this request cannot ask for what it needs")),
                 };
             }
         };

@@ -12,28 +12,23 @@ const NOT_FOUND: i64 = -32002;
 /// The person must open an address before the request can succeed.
 const URL_ELICITATION_REQUIRED: i64 = -32042;
 
-pub(super) enum TranslatedError {
-    Error(RpcError),
-    /// Questions to the person. After the answers the request runs again.
-    Questions(RawObject),
-}
-
+/// Returns questions to the person, after whose answers the request runs again, or the error.
 pub(super) fn translate(
     error: RpcError,
     method: &str,
     params: Option<&RawValue>,
     capabilities: &RawObject,
-) -> TranslatedError {
+) -> Result<RawObject, RpcError> {
     match error.code {
-        NOT_FOUND => TranslatedError::Error(not_found(error, method, params)),
+        NOT_FOUND => Err(not_found(error, method, params)),
         URL_ELICITATION_REQUIRED => match questions(&error) {
-            None => TranslatedError::Error(RpcError { code: RpcError::INTERNAL_ERROR, ..error }),
+            None => Err(RpcError { code: RpcError::INTERNAL_ERROR, ..error }),
             Some(_) if !InputCapability::Url.is_declared(capabilities) => {
-                TranslatedError::Error(InputCapability::missing(&[InputCapability::Url]))
+                Err(InputCapability::missing(&[InputCapability::Url]))
             }
-            Some(questions) => TranslatedError::Questions(questions),
+            Some(questions) => Ok(questions),
         },
-        _ => TranslatedError::Error(error),
+        _ => Err(error),
     }
 }
 
@@ -81,7 +76,11 @@ mod tests {
         RawValue::from_string(text.to_owned()).unwrap()
     }
 
-    fn translated(error: RpcError, method: &str, capabilities: &str) -> TranslatedError {
+    fn translated(
+        error: RpcError,
+        method: &str,
+        capabilities: &str,
+    ) -> Result<RawObject, RpcError> {
         let params = value(r#"{"uri":"test://x"}"#);
         translate(error, method, Some(&params), &serde_json::from_str(capabilities).unwrap())
     }
@@ -96,9 +95,7 @@ mod tests {
         ] {
             let mut error = RpcError::new(-32002, "gone");
             error.data = data.map(value);
-            let TranslatedError::Error(error) = translated(error, "resources/read", "{}") else {
-                panic!()
-            };
+            let Err(error) = translated(error, "resources/read", "{}") else { panic!() };
             assert_eq!(error.code, RpcError::INVALID_PARAMS);
             assert_eq!(error.data.unwrap().get(), expected);
         }
@@ -109,19 +106,15 @@ mod tests {
         let data = r#"{"elicitations":[{"mode":"url","elicitationId":"e","url":"https://a.test/","message":"sign in"}]}"#;
         let error = || RpcError::new(-32042, "first sign in").with_data(value(data));
         let url = r#"{"elicitation":{"url":{}}}"#;
-        let TranslatedError::Questions(questions) = translated(error(), "tools/call", url) else {
-            panic!()
-        };
+        let Ok(questions) = translated(error(), "tools/call", url) else { panic!() };
         assert_eq!(
             questions["visit-1"].get(),
             r#"{"method":"elicitation/create","params":{"mode":"url","message":"sign in","url":"https://a.test/"}}"#
         );
-        let TranslatedError::Error(missing) = translated(error(), "tools/call", "{}") else {
-            panic!()
-        };
+        let Err(missing) = translated(error(), "tools/call", "{}") else { panic!() };
         assert_eq!(missing.code, RpcError::MISSING_CAPABILITY);
         let empty = RpcError::new(-32042, "no address");
-        let TranslatedError::Error(empty) = translated(empty, "tools/call", url) else { panic!() };
+        let Err(empty) = translated(empty, "tools/call", url) else { panic!() };
         assert_eq!((empty.code, empty.message.as_str()), (RpcError::INTERNAL_ERROR, "no address"));
     }
 }

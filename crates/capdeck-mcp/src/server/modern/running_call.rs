@@ -135,9 +135,6 @@ struct SuspendedCall {
     _expiry: AbortOnDropHandle<()>,
 }
 
-#[derive(Debug)]
-pub(super) struct SuspensionLimitError;
-
 impl SuspendedTable {
     pub(super) fn insert(
         self: &Arc<Self>,
@@ -145,12 +142,14 @@ impl SuspendedTable {
         mut running: RunningCall,
         principal: SessionOwner,
         limits: SuspensionLimits,
-    ) -> Result<(), SuspensionLimitError> {
+    ) -> Result<(), RpcError> {
         let table = Arc::downgrade(self);
         let mut calls = self.calls.lock();
         let of_principal = calls.values().filter(|call| call.principal == principal).count();
         if calls.len() >= limits.in_all || of_principal >= limits.per_principal {
-            return Err(SuspensionLimitError);
+            return Err(RpcError::internal(
+                "too many calls wait for answers; answer or drop some of them first",
+            ));
         }
         running.detach();
         let expiry = tokio::spawn(async move {

@@ -20,8 +20,7 @@ pub(super) fn add_skills(
     content: &mut InstallContent,
 ) {
     for (id, folder) in skill_folders(plugin, files) {
-        let is_taken = content.skills.iter().any(|skill| skill.id == id);
-        if !taken.is_free("skill", &id, is_taken) {
+        if !taken.is_free("skill", &id, content.skills.iter().map(|skill| &skill.id)) {
             continue;
         }
         let own: Vec<FolderFile> = files
@@ -35,8 +34,7 @@ pub(super) fn add_skills(
     }
     for file in markdown_in(files, "commands/") {
         let id = slug(stem(&file.path));
-        let is_taken = content.skills.iter().any(|skill| skill.id == id);
-        if !taken.is_free("skill", &id, is_taken) {
+        if !taken.is_free("skill", &id, content.skills.iter().map(|skill| &skill.id)) {
             continue;
         }
         let text = String::from_utf8_lossy(&file.content);
@@ -70,8 +68,7 @@ pub(super) fn add_agents(
         let text = String::from_utf8_lossy(&file.content);
         let agent = MarkdownFrontmatter::parse(&text);
         let id = slug(agent.text("name").unwrap_or(stem(&file.path)));
-        let is_taken = content.subagents.iter().any(|subagent| subagent.id == id);
-        if !taken.is_free("sub-agent", &id, is_taken) {
+        if !taken.is_free("sub-agent", &id, content.subagents.iter().map(|subagent| &subagent.id)) {
             continue;
         }
         let dropped: Vec<&str> = agent
@@ -103,8 +100,7 @@ pub(super) fn add_rules(
 ) {
     for file in markdown_in(files, "rules/") {
         let id = slug(stem(&file.path));
-        let is_taken = content.rules.iter().any(|rule| rule.id == id);
-        if !taken.is_free("rule", &id, is_taken) {
+        if !taken.is_free("rule", &id, content.rules.iter().map(|rule| &rule.id)) {
             continue;
         }
         let text = String::from_utf8_lossy(&file.content).into_owned();

@@ -45,9 +45,9 @@ pub(super) fn add_servers(
         }
         let id = settings.and_then(|settings| settings.renamed.clone());
         let id = id.unwrap_or_else(|| key.clone());
-        let is_taken = file.servers.iter().any(|known| known.id == id)
-            || content.server_definitions.iter().any(|known| known.id == id);
-        if !taken.is_free("server", &id, is_taken) {
+        let others = content.server_definitions.iter().map(|known| &known.id);
+        let known = file.servers.iter().map(|known| &known.id).chain(others);
+        if !taken.is_free("server", &id, known) {
             continue;
         }
         let expose = settings.map(|settings| &settings.expose);
@@ -151,15 +151,52 @@ pub(super) fn add_hooks(
     });
     let mut count = 0;
     for (hooks, provider) in own.into_iter().chain(sibling) {
-        match hooks.get("hooks").unwrap_or(&hooks).as_object() {
-            Some(events) => {
-                let of = HooksOf { plugin, provider, copy };
-                of.add(events, taken, content, &mut count);
-            }
-            None => taken.warn("its hooks cannot be read"),
+        let Some(events) = hooks.get("hooks").unwrap_or(&hooks).as_object() else {
+            taken.warn("its hooks cannot be read");
+            continue;
+        };
+        for (event, matcher, hook) in hooks_of(events) {
+            count += 1;
+            let text = |key: &str| hook.get(key).and_then(Value::as_str);
+            let action = match (text("command"), text("prompt")) {
+                (Some(command), _) => HookAction::Command(expand(command, copy)),
+                (None, Some(prompt)) => HookAction::Prompt(prompt.to_owned()),
+                (None, None) => {
+                    taken.warn(format!("a hook at `{event}` does nothing that can be taken over"));
+                    continue;
+                }
+            };
+            let provider = provider.to_owned();
+            content.hooks.push(HookContent {
+                id: format!("plugin-{}-{}-{count}", plugin.id, event.to_ascii_lowercase()),
+                event: HookEvent::Native { provider: provider.clone(), event: event.to_owned() },
+                action,
+                matcher: matcher.map(str::to_owned),
+                timeout_seconds: hook.get("timeout").and_then(Value::as_u64),
+                fail_closed: hook.get("failClosed").and_then(Value::as_bool),
+                providers: Some(vec![provider]),
+            });
         }
     }
     count > 0
+}
+
+/// Each hook with its event and its matcher.
+fn hooks_of(events: &Map<String, Value>) -> Vec<(&str, Option<&str>, &Value)> {
+    let mut found = Vec::new();
+    for (event, entries) in events {
+        for entry in entries.as_array().into_iter().flatten() {
+            let matcher = ["matcher", "pattern"].iter().find_map(|key| entry.get(*key));
+            let matcher = matcher.and_then(Value::as_str).filter(|text| !text.is_empty());
+            // Claude groups hooks by matcher, Cursor lists them as they are.
+            let hooks = match entry.get("hooks").and_then(Value::as_array) {
+                Some(hooks) => hooks.as_slice(),
+                None => std::slice::from_ref(entry),
+            };
+            found.extend(hooks.iter().map(|hook| (event.as_str(), matcher, hook)));
+        }
+    }
+    found
 }
 
 /// The hooks that a manifest names or holds.
@@ -170,77 +207,5 @@ fn declared(plugin: &PluginFolder, manifest: &Map<String, Value>) -> Option<Valu
         }
         object @ Value::Object(_) => Some(object.clone()),
         _ => None,
-    }
-}
-
-/// Hooks of a plugin for one agent.
-struct HooksOf<'a> {
-    plugin: &'a PluginFolder,
-    provider: &'static str,
-    copy: &'a Path,
-}
-
-impl HooksOf<'_> {
-    fn add(
-        &self,
-        events: &Map<String, Value>,
-        taken: &mut PluginParts<'_>,
-        content: &mut InstallContent,
-        count: &mut usize,
-    ) {
-        for (event, entries) in events {
-            for entry in entries.as_array().into_iter().flatten() {
-                let matcher = ["matcher", "pattern"].iter().find_map(|key| entry.get(*key));
-                let matcher = matcher.and_then(Value::as_str).filter(|text| !text.is_empty());
-                // Claude groups hooks by matcher, Cursor lists them as they are.
-                let hooks = match entry.get("hooks").and_then(Value::as_array) {
-                    Some(hooks) => hooks.iter().collect(),
-                    None => vec![entry],
-                };
-                for hook in hooks {
-                    *count += 1;
-                    match self.action(hook) {
-                        Some(action) => {
-                            content.hooks.push(self.hook(event, hook, action, matcher, *count));
-                        }
-                        None => taken.warn(format!(
-                            "a hook at `{event}` does nothing that can be taken over"
-                        )),
-                    }
-                }
-            }
-        }
-    }
-
-    fn action(&self, hook: &Value) -> Option<HookAction> {
-        let text = |key: &str| hook.get(key).and_then(Value::as_str);
-        match (text("command"), text("prompt")) {
-            (Some(command), _) => Some(HookAction::Command(expand(command, self.copy))),
-            (None, Some(prompt)) => Some(HookAction::Prompt(prompt.to_owned())),
-            (None, None) => None,
-        }
-    }
-
-    fn hook(
-        &self,
-        event: &str,
-        hook: &Value,
-        action: HookAction,
-        matcher: Option<&str>,
-        number: usize,
-    ) -> HookContent {
-        let hint = event.to_ascii_lowercase();
-        HookContent {
-            id: format!("plugin-{}-{hint}-{number}", self.plugin.id),
-            event: HookEvent::Native {
-                provider: self.provider.to_owned(),
-                event: event.to_owned(),
-            },
-            action,
-            matcher: matcher.map(str::to_owned),
-            timeout_seconds: hook.get("timeout").and_then(Value::as_u64),
-            fail_closed: hook.get("failClosed").and_then(Value::as_bool),
-            providers: Some(vec![self.provider.to_owned()]),
-        }
     }
 }
