@@ -16,11 +16,13 @@ use self::scoped_store::ScopedStore;
 use crate::{
     AnchorProject, AnchorReport, AuditLogLine, AuditOutcome, BlobContent, CapsuleAccess,
     CapsuleAuthor, CapsuleInfo, ChangeAuthor, ChangeSubscription, Entry, EntryMeta,
-    EntrySearchPage, EntrySearchRequest, EntryUri, ListOrder, ListRequest, PrunedLines, Role,
-    Scheme, SchemeCount, Store, StoreClock, StoreError, StorePage,
+    EntrySearchPage, EntryUri, PrunedLines, Role, Scheme, SchemeCount, Store, StoreClock,
+    StoreError, StorePage,
     audit::ChainedAuditLog,
     blocking::{blocking, finished},
-    neutralise, unified_diff,
+    neutralise,
+    service::{ListQuery, SearchQuery},
+    unified_diff,
 };
 
 /// Entries shown when nothing in particular is asked for.
@@ -127,8 +129,8 @@ impl CapsuleHandle {
         self.audited_at("read", uri, work, AuditNote::read).await
     }
 
-    pub async fn list(&self, request: ListRequest) -> Result<StorePage<EntryMeta>, StoreError> {
-        let work = |entries: ScopedStore| async move { entries.list(request).await };
+    pub async fn list(&self, query: ListQuery) -> Result<StorePage<EntryMeta>, StoreError> {
+        let work = |entries: ScopedStore| async move { entries.list(&query).await };
         self.audited("list", work, AuditNote::plain).await
     }
 
@@ -138,27 +140,20 @@ impl CapsuleHandle {
             let scope = &entries.access.scope;
             let mut schemes = entries.store.counts(scope).await?;
             schemes.retain(|count| scope.reaches_scheme(&count.scheme));
-            let latest = ListRequest {
-                order: ListOrder::ByTime,
-                limit: MAX_RECENT,
-                ..ListRequest::default()
-            };
-            Ok(EntryOverview { schemes, recent: entries.list(latest).await?.items })
+            let latest =
+                ListQuery { latest_first: true, limit: MAX_RECENT, ..ListQuery::default() };
+            Ok(EntryOverview { schemes, recent: entries.list(&latest).await?.items })
         };
         self.audited("list", work, AuditNote::plain).await
     }
 
     /// Hits on the page whose cited files are stale come after those whose are not.
-    pub async fn search(
-        &self,
-        mut request: EntrySearchRequest,
-    ) -> Result<EntrySearchPage, StoreError> {
+    pub async fn search(&self, query: SearchQuery) -> Result<EntrySearchPage, StoreError> {
         let work = |entries: ScopedStore| async move {
-            if let Some(scheme) = &request.scheme {
+            if let Some(scheme) = &query.scheme {
                 entries.check_scheme(scheme).await?;
             }
-            request.scope = entries.access.scope.clone();
-            let page = entries.store.search(&request).await?;
+            let page = entries.store.search(&query, &entries.access.scope).await?;
             let Some(project) = entries.project else { return Ok(page) };
             let ranked = blocking(move || rank_by_anchors(page, project.as_ref())).await;
             ranked.map_err(unfinished())

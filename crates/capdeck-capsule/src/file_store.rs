@@ -42,10 +42,12 @@ pub(crate) use version_files::{LoadedVersion, VersionIntegrity};
 
 use crate::{
     BlobCollection, BlobContent, BlobId, CapsuleAuthor, ChangeAuthor, ChangeSubscription,
-    DeletedEntry, Entry, EntryMeta, EntryScope, EntrySearchPage, EntrySearchRequest, EntryUri,
-    IndexTiming, ListRequest, MemoryMap, MemoryOwner, PollRequest, Scheme, SchemeCount, Signal,
-    SignalDraft, SignalPage, Store, StoreError, StoreOptions, StorePage, StoreWrite, WriteOutcome,
-    audit::ChainedAuditLog, blocking::finished,
+    DeletedEntry, Entry, EntryMeta, EntryScope, EntrySearchPage, EntryUri, IndexTiming, MemoryMap,
+    MemoryOwner, Scheme, SchemeCount, Signal, SignalPage, Store, StoreError, StoreOptions,
+    StorePage, StoreWrite, WriteOutcome,
+    audit::ChainedAuditLog,
+    blocking::finished,
+    service::{ListQuery, PollSignalsRequest, SearchQuery},
 };
 
 /// Threads that may wait for one capsule's disk at the same time.
@@ -137,17 +139,25 @@ impl Store for FileStore {
         self.run(move |engine| engine.read(&uri, version)).await
     }
 
-    async fn list(&self, request: &ListRequest) -> Result<StorePage<EntryMeta>, StoreError> {
-        self.engine.state.read().list(request)
+    async fn list(
+        &self,
+        query: &ListQuery,
+        scope: &EntryScope,
+    ) -> Result<StorePage<EntryMeta>, StoreError> {
+        self.engine.state.read().list(query, scope)
     }
 
     async fn counts(&self, scope: &EntryScope) -> Result<Vec<SchemeCount>, StoreError> {
         Ok(self.engine.state.read().counts(scope))
     }
 
-    async fn search(&self, request: &EntrySearchRequest) -> Result<EntrySearchPage, StoreError> {
-        let request = request.clone();
-        self.run(move |engine| engine.search(&request)).await
+    async fn search(
+        &self,
+        query: &SearchQuery,
+        scope: &EntryScope,
+    ) -> Result<EntrySearchPage, StoreError> {
+        let (query, scope) = (query.clone(), scope.clone());
+        self.run(move |engine| engine.search(&query, &scope)).await
     }
 
     async fn write(
@@ -234,22 +244,19 @@ impl Store for FileStore {
         self.run(move |engine| engine.remove_scheme(&name, &by)).await
     }
 
-    async fn send_signal(
-        &self,
-        signal: SignalDraft,
-        by: &ChangeAuthor,
-    ) -> Result<Signal, StoreError> {
+    async fn send_signal(&self, signal: Signal, by: &ChangeAuthor) -> Result<Signal, StoreError> {
         let by = by.clone();
         self.run(move |engine| signal_log::send(&engine.files, signal, &by)).await
     }
 
     async fn poll_signals(
         &self,
-        request: &PollRequest,
+        request: &PollSignalsRequest,
+        scope: &EntryScope,
         author: &CapsuleAuthor,
     ) -> Result<SignalPage, StoreError> {
-        let (request, author) = (request.clone(), author.clone());
-        self.run(move |engine| signal_log::poll(&engine.files, &request, &author)).await
+        let (request, scope, author) = (request.clone(), scope.clone(), author.clone());
+        self.run(move |engine| signal_log::poll(&engine.files, &request, &scope, &author)).await
     }
 
     async fn acknowledge(&self, signal: &str, author: &CapsuleAuthor) -> Result<(), StoreError> {

@@ -62,20 +62,23 @@ pub use error_code::CapsuleErrorCode;
 pub use file_store::{FileStore, WriteDurability};
 pub use merge::{MergeProposal, WriteConflict, merge, unified_diff};
 pub use options::{AuditMode, IndexTiming, StoreClock, StoreLimits, StoreMode, StoreOptions};
-pub use page::{ListOrder, ListRequest, MAX_LIST_PAGE_SIZE, StorePage};
+pub use page::{MAX_LIST_PAGE_SIZE, StorePage};
 pub use registry_audit::{AccessEvent, REGISTRY_LOG};
 pub use scheme::{BodyFormat, Scheme, SchemeError, SchemeOrigin};
-pub use search::{EntrySearchMatch, EntrySearchPage, EntrySearchRequest, MAX_SEARCH_PAGE_SIZE};
-pub use share::{NewShare, Share, ShareExpiry, ShareExpiryError, ShareToken};
-pub use signal::{MAX_SIGNAL_PAGE_SIZE, PollRequest, Signal, SignalDraft, SignalPage};
+pub use search::{EntrySearchMatch, EntrySearchPage, MAX_SEARCH_PAGE_SIZE};
+pub use service::{
+    AddShareRequest, AuditFilter, ImportFilesRequest, ImportSource, ListQuery, PollSignalsRequest,
+    SearchQuery, SendSignalRequest,
+};
+pub use share::{Share, ShareExpiry, ShareExpiryError, ShareToken};
+pub use signal::{MAX_SIGNAL_PAGE_SIZE, Signal, SignalPage};
 pub use store::{
     BlobCollection, BlobContent, ChangeAuthor, DeletedEntry, MemoryItem, MemoryMap, SchemeCount,
     Store,
 };
 pub use transfer::{
-    ExistingEntryMode, ExportFormat, ExportReport, ImportFormat, ImportMode, ImportOutcome,
-    ImportReport, ImportRequest, ImportedFile, SkippedEntry, SkippedFile, export, export_folder,
-    export_git_stream, export_tar, import,
+    ExistingEntryMode, ExportFormat, ExportReport, ImportMode, ImportOutcome, ImportReport,
+    ImportedFile, SkippedEntry, SkippedFile, export, import,
 };
 pub use trust::{
     AnchorProject, AnchorReport, AnchorState, CheckedAnchor, GitProject, ProvenanceFrame,

@@ -1,10 +1,9 @@
 //! Listings in pages, with cursors that say nothing to whoever holds them.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::{EntryScope, StoreError, UriPrefix, digest::sha256_hex};
+use crate::{EntryScope, StoreError, digest::sha256_hex, service::ListQuery};
 
 /// Items of one page at most.
 pub const MAX_LIST_PAGE_SIZE: usize = 200;
@@ -18,41 +17,15 @@ pub struct StorePage<T> {
     pub next_cursor: Option<String>,
 }
 
-/// Which entries to list.
-#[derive(Debug, Clone, Default)]
-pub struct ListRequest {
-    pub scheme: Option<String>,
-    pub prefix: Option<UriPrefix>,
-    pub tag: Option<String>,
-    /// Only entries written after this moment.
-    pub written_after: Option<Timestamp>,
-    pub order: ListOrder,
-    /// 0 means 50; never more than [`MAX_LIST_PAGE_SIZE`].
-    pub limit: usize,
-    /// `next_cursor` of the page before, for the same request.
-    pub cursor: Option<String>,
-    /// What the caller reaches; the rest does not exist.
-    pub scope: EntryScope,
-}
-
-/// In which order entries are listed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ListOrder {
-    #[default]
-    ByUri,
-    /// Latest first.
-    ByTime,
-}
-
-impl ListRequest {
+impl ListQuery {
     pub(crate) fn page_size(&self) -> usize {
         if self.limit == 0 { 50 } else { self.limit.min(MAX_LIST_PAGE_SIZE) }
     }
 
     /// What makes two requests the same listing.
-    pub(crate) fn fingerprint(&self) -> String {
-        let Self { scheme, prefix, tag, written_after, order, scope, limit: _, cursor: _ } = self;
-        fingerprint(&format!("{scheme:?}{prefix:?}{tag:?}{written_after:?}{order:?}{scope:?}"))
+    pub(crate) fn fingerprint(&self, scope: &EntryScope) -> String {
+        let same = Self { limit: 0, cursor: None, ..self.clone() };
+        fingerprint(&format!("{same:?}{scope:?}"))
     }
 }
 

@@ -9,39 +9,16 @@ mod rank;
 mod snippet;
 mod words;
 
-use jiff::Timestamp;
 use serde::Serialize;
 
 pub(crate) use index::EntryIndex;
 pub(crate) use rank::EntryRanking;
 pub(crate) use snippet::snippet;
 
-use crate::{EntryMeta, EntryScope, RiskClass, UriPrefix, page};
+use crate::{EntryMeta, EntryScope, page, service::SearchQuery};
 
 /// Hits of one page at most.
 pub const MAX_SEARCH_PAGE_SIZE: usize = 50;
-
-/// A question to a capsule.
-#[derive(Debug, Clone, Default)]
-pub struct EntrySearchRequest {
-    /// Plain words; `"…"` is a phrase that must occur, `begin*` stands for longer words.
-    pub query: String,
-    pub scheme: Option<String>,
-    pub prefix: Option<UriPrefix>,
-    /// Entries must have all of these tags.
-    pub tags: Vec<String>,
-    /// What the writer's name or what its client calls itself starts with, in any case, or the whole principal.
-    pub author: Option<String>,
-    pub risk_class: Option<RiskClass>,
-    pub written_after: Option<Timestamp>,
-    pub written_before: Option<Timestamp>,
-    /// 0 means 10; never more than [`MAX_SEARCH_PAGE_SIZE`].
-    pub limit: usize,
-    /// `next_cursor` of the page before, for the same request.
-    pub cursor: Option<String>,
-    /// What the caller reaches. The rest is not found, not counted, and does not change how anything is ranked.
-    pub scope: EntryScope,
-}
 
 /// One page of hits, best first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -65,7 +42,7 @@ pub struct EntrySearchMatch {
     pub is_stale: bool,
 }
 
-impl EntrySearchRequest {
+impl SearchQuery {
     /// A question with nothing else said.
     pub fn words(query: &str) -> Self {
         Self { query: query.to_owned(), ..Self::default() }
@@ -78,56 +55,24 @@ impl EntrySearchRequest {
     /// Whether an entry is among those asked about.
     pub(crate) fn matches(&self, meta: &EntryMeta) -> bool {
         self.scheme.as_ref().is_none_or(|scheme| meta.uri.scheme() == scheme)
-            && self.prefix.as_ref().is_none_or(|prefix| prefix.covers(&meta.uri))
             && self.tags.iter().all(|tag| meta.tags.contains(tag))
             && self.author.as_ref().is_none_or(|author| is_by(meta, author))
             && self.risk_class.is_none_or(|class| meta.risk_class == class)
             && self.written_after.is_none_or(|moment| meta.written_at > moment)
             && self.written_before.is_none_or(|moment| meta.written_at < moment)
-            && self.scope.reaches(&meta.uri)
     }
 
     /// Whether every entry is among them.
     pub(crate) fn takes_all(&self) -> bool {
-        let Self {
-            query: _,
-            scheme,
-            prefix,
-            tags,
-            author,
-            risk_class,
-            written_after,
-            written_before,
-            limit: _,
-            cursor: _,
-            scope,
-        } = self;
-        scheme.is_none()
-            && prefix.is_none()
-            && tags.is_empty()
-            && author.is_none()
-            && risk_class.is_none()
-            && written_after.is_none()
-            && written_before.is_none()
-            && *scope == EntryScope::default()
+        self.on_any_page() == Self::words(&self.query)
     }
 
-    pub(crate) fn fingerprint(&self) -> String {
-        let Self {
-            query,
-            scheme,
-            prefix,
-            tags,
-            author,
-            risk_class,
-            written_after,
-            written_before,
-            scope,
-            ..
-        } = self;
-        page::fingerprint(&format!(
-            "{query:?}{scheme:?}{prefix:?}{tags:?}{author:?}{risk_class:?}{written_after:?}{written_before:?}{scope:?}"
-        ))
+    pub(crate) fn fingerprint(&self, scope: &EntryScope) -> String {
+        page::fingerprint(&format!("{:?}{scope:?}", self.on_any_page()))
+    }
+
+    fn on_any_page(&self) -> Self {
+        Self { limit: 0, cursor: None, ..self.clone() }
     }
 }
 

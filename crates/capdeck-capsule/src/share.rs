@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 
 use crate::{
-    CapsuleAccess, CapsuleAuthor, CapsuleInfo, StoreError, digest::sha256_hex, trust::one_line,
+    CapsuleAccess, CapsuleAuthor, CapsuleInfo, EntryScope, StoreError, digest::sha256_hex,
+    service::AddShareRequest, trust::one_line,
 };
 
 /// What tokens start with, so that scanners for leaked secrets can tell them.
@@ -56,14 +57,6 @@ pub(crate) struct ShareRecord {
     #[serde(flatten)]
     pub(crate) share: Share,
     token_sha256: String,
-}
-
-/// A share to be made.
-#[derive(Debug, Clone)]
-pub struct NewShare {
-    pub name: String,
-    pub access: CapsuleAccess,
-    pub expires_at: ShareExpiry,
 }
 
 /// When a share ends, as its maker says it: a time, `never`, or nothing.
@@ -137,7 +130,7 @@ impl ShareRecord {
     /// A new share and its token.
     pub(crate) fn create(
         capsule: &CapsuleInfo,
-        new: NewShare,
+        new: AddShareRequest,
         author: &CapsuleAuthor,
         now: Timestamp,
     ) -> Result<(Self, ShareToken), StoreError> {
@@ -148,6 +141,9 @@ impl ShareRecord {
             let reason = format!("1 to {MAX_NAME} characters on one line");
             return Err(StoreError::InvalidInput { what: "name", reason });
         }
+        let allow = new.uri_prefixes.iter().map(String::as_str);
+        let deny = new.denied_prefixes.iter().map(String::as_str);
+        let access = CapsuleAccess { role: new.role, scope: EntryScope::parse(allow, deny)? };
         let mut random = [0_u8; 44];
         getrandom::fill(&mut random)
             .map_err(|error| StoreError::io("make a token")(std::io::Error::other(error)))?;
@@ -160,7 +156,7 @@ impl ShareRecord {
             capsule: capsule.id.clone(),
             capsule_uid: Some(capsule.uid.clone()),
             name: new.name,
-            access: new.access,
+            access,
             created_at: now,
             created_by: Some(author.written_by()),
             created_by_principal: author.principal.clone(),

@@ -5,7 +5,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{CapsuleAuthor, EntryScope, EntryUri, StoreError, trust::one_line};
+use crate::{
+    CapsuleAuthor, EntryScope, EntryUri, StoreError,
+    service::{PollSignalsRequest, SendSignalRequest},
+    trust::one_line,
+};
 
 /// Signals of one page at most.
 pub const MAX_SIGNAL_PAGE_SIZE: usize = 100;
@@ -32,34 +36,6 @@ pub struct Signal {
     pub to: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Map<String, Value>>,
-}
-
-/// A message to be sent.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SignalDraft {
-    pub kind: String,
-    #[serde(default)]
-    pub text: Option<String>,
-    #[serde(default)]
-    pub uri: Option<EntryUri>,
-    #[serde(default)]
-    pub to: Option<String>,
-    #[serde(default)]
-    pub data: Option<Map<String, Value>>,
-}
-
-/// Which signals to get.
-#[derive(Debug, Clone, Default)]
-pub struct PollRequest {
-    /// The id after which to start; absent: after the last one acknowledged.
-    pub after: Option<String>,
-    /// 0 means all kinds.
-    pub kinds: Vec<String>,
-    /// 0 means 50; never more than [`MAX_SIGNAL_PAGE_SIZE`].
-    pub limit: usize,
-    /// What the caller reaches; signals about anything else do not exist.
-    pub scope: EntryScope,
 }
 
 /// Signals in the order they were sent.
@@ -89,7 +65,7 @@ impl Signal {
     }
 }
 
-impl SignalDraft {
+impl SendSignalRequest {
     /// A signal of a kind with nothing else.
     pub fn of_kind(kind: &str) -> Self {
         Self { kind: kind.to_owned(), ..Self::default() }
@@ -119,15 +95,20 @@ impl SignalDraft {
     }
 }
 
-impl PollRequest {
+impl PollSignalsRequest {
     pub(crate) fn page_size(&self) -> usize {
         if self.limit == 0 { 50 } else { self.limit.min(MAX_SIGNAL_PAGE_SIZE) }
     }
 
     /// Whether a signal is for this caller.
-    pub(crate) fn matches(&self, signal: &Signal, author: &CapsuleAuthor) -> bool {
+    pub(crate) fn matches(
+        &self,
+        signal: &Signal,
+        author: &CapsuleAuthor,
+        scope: &EntryScope,
+    ) -> bool {
         let is_kind = self.kinds.is_empty() || self.kinds.contains(&signal.kind);
-        let is_reached = signal.uri.as_ref().is_none_or(|uri| self.scope.reaches(uri));
+        let is_reached = signal.uri.as_ref().is_none_or(|uri| scope.reaches(uri));
         let is_meant = signal.to.as_ref().is_none_or(|to| {
             *to == author.client || Some(to) == author.principal.as_ref() || signal.from == *author
         });

@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     BlobId, BlobRef, CapsuleAuthor, ChangeSubscription, Entry, EntryMeta, EntryScope,
-    EntrySearchPage, EntrySearchRequest, EntryUri, ListRequest, MemoryOwner, PollRequest, Role,
-    Scheme, Signal, SignalDraft, SignalPage, StoreError, StorePage, StoreWrite, WriteOutcome,
+    EntrySearchPage, EntryUri, MemoryOwner, Role, Scheme, Signal, SignalPage, StoreError,
+    StorePage, StoreWrite, WriteOutcome,
+    service::{ListQuery, PollSignalsRequest, SearchQuery},
 };
 
 /// What one capsule is kept in. [`crate::FileStore`] keeps it in plain files; a database can take its place. Only
@@ -31,7 +32,7 @@ use crate::{
 /// - **Finished.** A change that was begun is finished even when its caller stops waiting.
 /// - **Repeatable.** A write with the idempotency key of an earlier one and the same content returns the first outcome and
 ///   changes nothing.
-/// - **Scoped.** What a request's `scope` does not reach is treated as if it did not exist: it is neither listed nor
+/// - **Scoped.** What the `scope` of a request does not reach is treated as if it did not exist: it is neither listed nor
 ///   counted nor found, and it moves no cursor.
 /// - **Separate.** Memory belongs to its owner: no key of one is visible to another.
 #[async_trait]
@@ -39,12 +40,20 @@ pub trait Store: Send + Sync {
     /// The entry, in its current version or an older one.
     async fn read(&self, uri: &EntryUri, version: Option<u64>) -> Result<Entry, StoreError>;
 
-    async fn list(&self, request: &ListRequest) -> Result<StorePage<EntryMeta>, StoreError>;
+    async fn list(
+        &self,
+        query: &ListQuery,
+        scope: &EntryScope,
+    ) -> Result<StorePage<EntryMeta>, StoreError>;
 
     /// Entries per scheme, schemes without entries included.
     async fn counts(&self, scope: &EntryScope) -> Result<Vec<SchemeCount>, StoreError>;
 
-    async fn search(&self, request: &EntrySearchRequest) -> Result<EntrySearchPage, StoreError>;
+    async fn search(
+        &self,
+        query: &SearchQuery,
+        scope: &EntryScope,
+    ) -> Result<EntrySearchPage, StoreError>;
 
     async fn write(&self, write: StoreWrite, by: &ChangeAuthor)
     -> Result<WriteOutcome, StoreError>;
@@ -102,15 +111,13 @@ pub trait Store: Send + Sync {
     /// Removes a scheme of the capsule that has no entries.
     async fn remove_scheme(&self, name: &str, by: &ChangeAuthor) -> Result<(), StoreError>;
 
-    async fn send_signal(
-        &self,
-        signal: SignalDraft,
-        by: &ChangeAuthor,
-    ) -> Result<Signal, StoreError>;
+    /// Sends a signal, which gets its id and its time.
+    async fn send_signal(&self, signal: Signal, by: &ChangeAuthor) -> Result<Signal, StoreError>;
 
     async fn poll_signals(
         &self,
-        request: &PollRequest,
+        request: &PollSignalsRequest,
+        scope: &EntryScope,
         author: &CapsuleAuthor,
     ) -> Result<SignalPage, StoreError>;
 

@@ -12,10 +12,7 @@ mod manifest;
 mod tar;
 mod tar_index;
 
-pub use export::{ExportFormat, ExportReport, SkippedEntry, export, export_folder};
-pub use git_stream::export_git_stream;
+pub use export::{ExportFormat, ExportReport, SkippedEntry, export};
 pub use import::{
-    ExistingEntryMode, ImportFormat, ImportMode, ImportOutcome, ImportReport, ImportRequest,
-    ImportedFile, SkippedFile, import,
+    ExistingEntryMode, ImportMode, ImportOutcome, ImportReport, ImportedFile, SkippedFile, import,
 };
-pub use tar::export_tar;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::{RenderedEntry, unfinished};
 use crate::{
     AnchorProject, AnchorReport, BlobContent, BlobSource, CapsuleAccess, ChangeAuthor, Entry,
-    EntryMeta, EntryUri, ListRequest, MAX_LIST_PAGE_SIZE, MemoryItem, ProvenanceFrame, Role,
-    Scheme, Store, StoreClock, StoreError, StorePage, StoreWrite, WriteContent, WriteOutcome,
-    blocking::blocking,
+    EntryMeta, EntryUri, MAX_LIST_PAGE_SIZE, MemoryItem, ProvenanceFrame, Role, Scheme, Store,
+    StoreClock, StoreError, StorePage, StoreWrite, WriteContent, WriteOutcome, blocking::blocking,
+    service::ListQuery,
 };
 
 /// A store, and what one caller may do with it. The steps of calls that are recorded as one.
@@ -31,27 +31,22 @@ impl ScopedStore {
         self.seen(read).await
     }
 
-    pub(crate) async fn list(
-        &self,
-        mut request: ListRequest,
-    ) -> Result<StorePage<EntryMeta>, StoreError> {
-        if let Some(scheme) = &request.scheme {
+    pub(crate) async fn list(&self, query: &ListQuery) -> Result<StorePage<EntryMeta>, StoreError> {
+        if let Some(scheme) = &query.scheme {
             self.check_scheme(scheme).await?;
         }
-        request.scope = self.access.scope.clone();
-        self.store.list(&request).await
+        self.store.list(query, &self.access.scope).await
     }
 
     /// All entries, of one scheme or of every one, by address.
     pub(crate) async fn all(&self, scheme: Option<String>) -> Result<Vec<EntryMeta>, StoreError> {
-        let mut request =
-            ListRequest { scheme, limit: MAX_LIST_PAGE_SIZE, ..ListRequest::default() };
+        let mut query = ListQuery { scheme, limit: MAX_LIST_PAGE_SIZE, ..ListQuery::default() };
         let mut found = Vec::new();
         loop {
-            let page = self.list(request.clone()).await?;
+            let page = self.list(&query).await?;
             found.extend(page.items);
             match page.next_cursor {
-                Some(cursor) => request.cursor = Some(cursor),
+                Some(cursor) => query.cursor = Some(cursor),
                 None => return Ok(found),
             }
         }

@@ -2,8 +2,10 @@
 
 use super::{AuditNote, CapsuleHandle, scoped_store::ScopedStore};
 use crate::{
-    BlobCollection, DeletedEntry, EntryUri, MemoryItem, PollRequest, Role, Scheme, Signal,
-    SignalDraft, SignalPage, StoreError, StoreWrite, WriteContent, WriteOutcome, store::check_key,
+    BlobCollection, DeletedEntry, EntryUri, MemoryItem, Role, Scheme, Signal, SignalPage,
+    StoreError, StoreWrite, WriteContent, WriteOutcome,
+    service::{PollSignalsRequest, SendSignalRequest},
+    store::check_key,
 };
 
 impl CapsuleHandle {
@@ -107,22 +109,31 @@ impl CapsuleHandle {
         self.audited("scheme.remove", work, AuditNote::recorded).await
     }
 
-    pub async fn send_signal(&self, signal: SignalDraft) -> Result<Signal, StoreError> {
-        let (entries, uri) = (self.entries.clone(), signal.uri.clone());
+    pub async fn send_signal(&self, request: SendSignalRequest) -> Result<Signal, StoreError> {
+        let address = request.uri.as_deref().map(EntryUri::parse).transpose();
+        let (entries, uri) = (self.entries.clone(), address.clone().ok().flatten());
         let work = async move {
-            if let Some(uri) = &signal.uri {
+            let uri = address?;
+            if let Some(uri) = &uri {
                 entries.reach_to_write(uri).await?;
             }
+            request.check()?;
+            let SendSignalRequest { kind, text, to, data, .. } = request;
+            let from = (*entries.by.author).clone();
+            let signal = Signal { text, uri, to, data, ..Signal::new(kind, from) };
             entries.store.send_signal(signal, &entries.by).await
         };
         self.finish("signal.send", uri, work, AuditNote::recorded).await
     }
 
     /// Signals for this caller, from its last acknowledged one on.
-    pub async fn poll_signals(&self, mut request: PollRequest) -> Result<SignalPage, StoreError> {
-        request.scope = self.access().scope.clone();
+    pub async fn poll_signals(
+        &self,
+        request: PollSignalsRequest,
+    ) -> Result<SignalPage, StoreError> {
         let work = |entries: ScopedStore| async move {
-            entries.store.poll_signals(&request, &entries.by.author).await
+            let scope = &entries.access.scope;
+            entries.store.poll_signals(&request, scope, &entries.by.author).await
         };
         self.audited("signal.poll", work, AuditNote::plain).await
     }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::{CapsuleRegistry, CapsuleRegistryInner, on_disk};
 use crate::{
-    CapsuleInfo, NewShare, Share, ShareToken, StoreError,
+    CapsuleInfo, Share, ShareToken, StoreError,
     capsule_info::new_uid,
     registry_audit::AuditSubject,
+    service::AddShareRequest,
     share::{self, ShareRecord},
 };
 
@@ -15,7 +16,7 @@ impl CapsuleRegistry {
     pub async fn add_share(
         &self,
         id: &str,
-        new: NewShare,
+        new: AddShareRequest,
     ) -> Result<(Share, ShareToken), StoreError> {
         let capsule = self.find(id)?;
         let now = self.inner.options.clock.now();

@@ -148,7 +148,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        CapsuleAuthor, ChangeAuthor, EntrySearchRequest, FileStore, Store as _, StoreOptions,
+        CapsuleAuthor, ChangeAuthor, EntryScope, FileStore, SearchQuery, Store as _, StoreOptions,
         StoreWrite,
     };
 
@@ -166,7 +166,7 @@ mod tests {
     }
 
     async fn found(store: &FileStore, query: &str) -> Vec<String> {
-        let page = store.search(&EntrySearchRequest::words(query)).await.unwrap();
+        let page = store.search(&SearchQuery::words(query), &EntryScope::default()).await.unwrap();
         page.hits.iter().map(|hit| hit.meta.uri.to_string()).collect()
     }
 

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::{StoreEngine, disk::WriteDurability, memory_file};
 use crate::{
-    BlobSource, CapsuleAuthor, ChangeAuthor, Entry, EntryScope, EntryUri, ListRequest, MemoryOwner,
+    BlobSource, CapsuleAuthor, ChangeAuthor, Entry, EntryScope, EntryUri, ListQuery, MemoryOwner,
     PatchStep, StoreError, StoreOptions, StoreWrite,
 };
 
@@ -176,8 +176,11 @@ fn version(engine: &StoreEngine, entry: Entry) -> (String, Option<u8>) {
 /// What the store says of itself, in the model's words.
 pub(super) fn observed(engine: &StoreEngine) -> Model {
     let mut model = Model::default();
-    let listed =
-        engine.state.read().list(&ListRequest { limit: 200, ..ListRequest::default() }).unwrap();
+    let listed = engine
+        .state
+        .read()
+        .list(&ListQuery { limit: 200, ..ListQuery::default() }, &EntryScope::all())
+        .unwrap();
     for meta in listed.items {
         let history = engine.history(&meta.uri).unwrap();
         let numbers: Vec<u64> = history.iter().map(|version| version.version).collect();

@@ -4,9 +4,10 @@ use std::{fs, panic::resume_unwind, sync::Arc, thread};
 
 use super::{engine::StoreEngine, frontmatter};
 use crate::{
-    EntryMeta, EntrySearchMatch, EntrySearchPage, EntrySearchRequest, StoreError, page,
+    EntryMeta, EntryScope, EntrySearchMatch, EntrySearchPage, StoreError, UriPrefix, page,
     scheme::BodyFormat,
     search::{EntryIndex, EntryRanking, snippet},
+    service::SearchQuery,
 };
 
 /// Entries read at once while the index is made.
@@ -15,8 +16,10 @@ const READ_AHEAD: usize = 500;
 impl StoreEngine {
     pub(crate) fn search(
         &self,
-        request: &EntrySearchRequest,
+        request: &SearchQuery,
+        scope: &EntryScope,
     ) -> Result<EntrySearchPage, StoreError> {
+        let prefix = request.prefix.as_deref().map(UriPrefix::parse).transpose()?;
         if request.query.chars().all(|letter| !letter.is_alphanumeric()) {
             return Err(StoreError::invalid(
                 "query",
@@ -26,7 +29,7 @@ impl StoreEngine {
         if let Some(scheme) = &request.scheme {
             crate::scheme::find(&self.state.read().schemes, scheme)?;
         }
-        let fingerprint = request.fingerprint();
+        let fingerprint = request.fingerprint(scope);
         let offset = match &request.cursor {
             Some(cursor) => {
                 let position = page::read_cursor(&fingerprint, cursor)?;
@@ -35,7 +38,16 @@ impl StoreEngine {
             None => 0,
         };
         let end = offset.saturating_add(request.page_size());
-        let EntryRanking { best, total } = self.rank(request, end);
+        let visible = |meta: &EntryMeta| {
+            request.matches(meta)
+                && prefix.as_ref().is_none_or(|prefix| prefix.covers(&meta.uri))
+                && scope.reaches(&meta.uri)
+        };
+        let takes_all = request.takes_all() && *scope == EntryScope::default();
+        let visible = (!takes_all).then_some(visible);
+        let rank = |index: &EntryIndex| index.rank(&request.query, end, visible);
+        let EntryRanking { best, total } =
+            self.index.query(|| self.build_index(|| false).unwrap_or_default(), rank);
         let mut hits = Vec::new();
         for (meta, score) in best.into_iter().skip(offset) {
             // Gone since it was ranked: then it is no hit.
@@ -45,13 +57,6 @@ impl StoreEngine {
         }
         let next_cursor = (end < total).then(|| page::write_cursor(&fingerprint, &end.to_string()));
         Ok(EntrySearchPage { hits, total, next_cursor })
-    }
-
-    fn rank(&self, request: &EntrySearchRequest, most: usize) -> EntryRanking {
-        let visible = |meta: &EntryMeta| request.matches(meta);
-        let visible = (!request.takes_all()).then_some(visible);
-        let rank = |index: &EntryIndex| index.rank(&request.query, most, visible);
-        self.index.query(|| self.build_index(|| false).unwrap_or_default(), rank)
     }
 
     /// Makes the index beside everything else, so that the first search finds it.

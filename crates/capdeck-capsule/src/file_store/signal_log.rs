@@ -14,9 +14,10 @@ use super::{
     layout::CapsuleLayout,
 };
 use crate::{
-    AuditLogLine, CapsuleAuthor, ChangeAuthor, PollRequest, Signal, SignalDraft, SignalPage,
-    StoreClock, StoreError,
+    AuditLogLine, CapsuleAuthor, ChangeAuthor, EntryScope, Signal, SignalPage, StoreClock,
+    StoreError,
     day_file::{self, DayFile},
+    service::PollSignalsRequest,
     signal_id,
 };
 
@@ -154,12 +155,12 @@ impl SignalLog {
     pub(crate) fn poll(
         &self,
         layout: &CapsuleLayout,
-        request: &PollRequest,
+        request: &PollSignalsRequest,
         after: Option<&str>,
         author: &CapsuleAuthor,
+        scope: &EntryScope,
     ) -> Result<SignalPage, StoreError> {
-        let mut page =
-            SignalCollector { request, author, after, found: Vec::new(), last_seen: None };
+        let mut page = SignalCollector { request, author, scope, after, found: Vec::new() };
         let in_memory = {
             let inner = self.inner.lock();
             let oldest = inner.recent.front().map(|signal| signal.id.as_str());
@@ -189,20 +190,19 @@ impl SignalLogState {
 }
 
 struct SignalCollector<'a> {
-    request: &'a PollRequest,
+    request: &'a PollSignalsRequest,
     author: &'a CapsuleAuthor,
+    scope: &'a EntryScope,
     after: Option<&'a str>,
     found: Vec<Signal>,
-    last_seen: Option<String>,
 }
 
 impl SignalCollector<'_> {
     /// False when the page is full.
     fn take(&mut self, signal: &Signal) -> bool {
-        if self.after.is_some_and(|after| signal.id.as_str() <= after) {
-            return true;
-        }
-        if !self.request.matches(signal, self.author) {
+        if self.after.is_some_and(|after| signal.id.as_str() <= after)
+            || !self.request.matches(signal, self.author, self.scope)
+        {
             return true;
         }
         self.found.push(signal.clone());
@@ -212,8 +212,8 @@ impl SignalCollector<'_> {
     fn finish(mut self) -> SignalPage {
         let has_more = self.found.len() > self.request.page_size();
         self.found.truncate(self.request.page_size());
-        self.last_seen = self.found.last().map(|signal| signal.id.clone());
-        let next_cursor = self.last_seen.or_else(|| self.after.map(str::to_owned));
+        let last_seen = self.found.last().map(|signal| signal.id.clone());
+        let next_cursor = last_seen.or_else(|| self.after.map(str::to_owned));
         SignalPage { signals: self.found, next_cursor, has_more }
     }
 }
@@ -221,16 +221,12 @@ impl SignalCollector<'_> {
 /// Sends a signal of an agent.
 pub(super) fn send(
     files: &CapsuleFiles,
-    draft: SignalDraft,
+    signal: Signal,
     by: &ChangeAuthor,
 ) -> Result<Signal, StoreError> {
     files.writable()?;
-    draft.check()?;
     let line = files.line_of(by, "signal.send")?;
-    let line = line.map(|line| AuditLogLine { uri: draft.uri.clone(), ..line });
-    let SignalDraft { kind, text, uri, to, data } = draft;
-    let from = (*by.author).clone();
-    let signal = Signal { text, uri, to, data, ..Signal::new(kind, from) };
+    let line = line.map(|line| AuditLogLine { uri: signal.uri.clone(), ..line });
     let failed = || StoreError::io("send the signal");
     let job = CommitJob { signals: vec![signal], line, ..CommitJob::default() };
     let mut committed = files.commit(job).map_err(failed())?;
@@ -242,7 +238,8 @@ pub(super) fn send(
 /// The signals for an author, from the last one it acknowledged on.
 pub(super) fn poll(
     files: &CapsuleFiles,
-    request: &PollRequest,
+    request: &PollSignalsRequest,
+    scope: &EntryScope,
     author: &CapsuleAuthor,
 ) -> Result<SignalPage, StoreError> {
     let after = match &request.after {
@@ -250,7 +247,7 @@ pub(super) fn poll(
         Some(_) => return Err(StoreError::BadCursor),
         None => acknowledged(files, author)?,
     };
-    files.signals.poll(&files.layout, request, after.as_deref(), author)
+    files.signals.poll(&files.layout, request, after.as_deref(), author, scope)
 }
 
 pub(super) fn acknowledge(

@@ -5,9 +5,8 @@ use std::{cmp::Reverse, collections::BTreeMap, ops::Bound, sync::Arc};
 use rustc_hash::FxHashMap;
 
 use crate::{
-    BlobId, DeletedEntry, EntryMeta, EntryScope, EntryUri, ListRequest, Scheme, SchemeCount,
-    StoreError, StorePage, VerifyProblem,
-    page::{self, ListOrder},
+    BlobId, DeletedEntry, EntryMeta, EntryScope, EntryUri, Scheme, SchemeCount, StoreError,
+    StorePage, UriPrefix, VerifyProblem, page, service::ListQuery,
 };
 
 #[derive(Debug, Default)]
@@ -77,8 +76,13 @@ impl StoreState {
         schemes.map(|scheme| SchemeCount { entries: count(&scheme), scheme }).collect()
     }
 
-    pub(super) fn list(&self, request: &ListRequest) -> Result<StorePage<EntryMeta>, StoreError> {
-        let fingerprint = request.fingerprint();
+    pub(super) fn list(
+        &self,
+        request: &ListQuery,
+        scope: &EntryScope,
+    ) -> Result<StorePage<EntryMeta>, StoreError> {
+        let prefix = request.prefix.as_deref().map(UriPrefix::parse).transpose()?;
+        let fingerprint = request.fingerprint(scope);
         let position =
             request.cursor.as_deref().map(|cursor| page::read_cursor(&fingerprint, cursor));
         let position = position.transpose()?;
@@ -88,13 +92,13 @@ impl StoreState {
         let size = request.page_size();
         let fits = |meta: &EntryMeta| {
             request.scheme.as_ref().is_none_or(|scheme| meta.uri.scheme() == scheme)
-                && request.prefix.as_ref().is_none_or(|prefix| prefix.covers(&meta.uri))
+                && prefix.as_ref().is_none_or(|prefix| prefix.covers(&meta.uri))
                 && request.tag.as_ref().is_none_or(|tag| meta.tags.contains(tag))
                 && request.written_after.is_none_or(|moment| meta.written_at > moment)
-                && request.scope.reaches(&meta.uri)
+                && scope.reaches(&meta.uri)
         };
-        let mut items: Vec<EntryMeta> = match request.order {
-            ListOrder::ByUri => {
+        let mut items: Vec<EntryMeta> = match request.latest_first {
+            false => {
                 let after = position.map(|position| EntryUri::parse(&position)).transpose();
                 let after = after.map_err(|_| StoreError::BadCursor)?;
                 let start = after.map_or(Bound::Unbounded, Bound::Excluded);
@@ -105,7 +109,7 @@ impl StoreState {
                     .map(|meta| (**meta).clone())
                     .collect()
             }
-            ListOrder::ByTime => {
+            true => {
                 let mut sorted: Vec<_> = self.entries.values().filter(|meta| fits(meta)).collect();
                 let key = |meta: &EntryMeta| (Reverse(meta.written_at), meta.uri.clone());
                 sorted.sort_by_cached_key(|meta| key(meta));
@@ -127,9 +131,9 @@ impl StoreState {
         let has_more = items.len() > size;
         items.truncate(size);
         let next_cursor = items.last().filter(|_| has_more).map(|last| {
-            let position = match request.order {
-                ListOrder::ByUri => last.uri.to_string(),
-                ListOrder::ByTime => format!("{} {}", last.written_at, last.uri),
+            let position = match request.latest_first {
+                false => last.uri.to_string(),
+                true => format!("{} {}", last.written_at, last.uri),
             };
             page::write_cursor(&fingerprint, &position)
         });

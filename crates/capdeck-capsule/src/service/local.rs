@@ -1,12 +1,11 @@
 //! The capsule service of the process that has the data folder.
 
-mod audit;
+pub(super) mod audit;
 mod follow;
-mod reading;
-mod registry;
-mod shares;
-mod transfer;
-mod writing;
+pub(super) mod reading;
+pub(super) mod registry;
+pub(super) mod transfer;
+pub(super) mod writing;
 
 use std::{
     path::{Path, PathBuf},
@@ -22,7 +21,7 @@ use super::{
 };
 use crate::{
     CapsuleAccess, CapsuleAuthor, CapsuleHandle, CapsuleInfo, CapsuleRegistry, EntryUri,
-    GitProject, Share, StoreError, StoreOptions, UriPrefix,
+    GitProject, Share, StoreError, StoreOptions,
 };
 
 /// Does every operation on the data folder. Cheap to clone; the folder is free again when the last clone is gone.
@@ -58,11 +57,6 @@ impl LocalCapsuleService {
     /// The service of a data folder that is open.
     pub fn over(capsules: CapsuleRegistry) -> Self {
         Self { capsules, hub: Arc::default() }
-    }
-
-    /// The capsules, with the caller named for what is done to them.
-    fn acting_for(&self, caller: &CapsuleCaller) -> CapsuleRegistry {
-        self.capsules.acting_for(caller.author.clone()).knowing(caller.names.clone())
     }
 
     fn resolve(&self, caller: &CapsuleCaller) -> ResolvedCaller {
@@ -107,27 +101,62 @@ impl LocalCapsuleService {
         }
         reached
     }
+}
 
-    /// The capsule that a request is about, for its caller.
-    async fn session(
-        &self,
-        caller: &CapsuleCaller,
-        capsule: Option<&str>,
-    ) -> Result<CapsuleHandle, CapsuleError> {
-        let resolved = self.resolve(caller);
-        let (info, access) = match (resolved.choose(capsule), capsule) {
+/// One request while it is worked on.
+pub(super) struct ServiceCall<'a> {
+    service: &'a LocalCapsuleService,
+    caller: &'a CapsuleCaller,
+    /// What the capsule is called; absent: the only one that the caller reaches.
+    capsule: Option<&'a str>,
+}
+
+impl ServiceCall<'_> {
+    fn resolve(&self) -> ResolvedCaller {
+        self.service.resolve(self.caller)
+    }
+
+    /// Passes when the caller is the person at this machine.
+    fn require_machine(&self, what: &str) -> Result<(), CapsuleError> {
+        self.resolve().require_machine(what)
+    }
+
+    /// The id of the capsule, for something that only the person at this machine may do.
+    fn own_capsule(&self, what: &str) -> Result<String, CapsuleError> {
+        let resolved = self.resolve();
+        let id = resolved.choose(self.capsule)?.0.id.clone();
+        resolved.require_machine(what)?;
+        Ok(id)
+    }
+
+    /// The capsules, with the caller named for what is done to them.
+    fn capsules(&self) -> CapsuleRegistry {
+        let capsules = self.service.capsules.acting_for(self.caller.author.clone());
+        capsules.knowing(self.caller.names.clone())
+    }
+
+    /// What changed capsules or shares as a whole, for subscribers to hear of it.
+    fn changed<T>(&self, done: T) -> T {
+        self.service.hub.capsules_changed();
+        done
+    }
+
+    /// The capsule that the request is about, for its caller.
+    async fn session(&self) -> Result<CapsuleHandle, CapsuleError> {
+        let (service, resolved) = (self.service, self.resolve());
+        let (info, access) = match (resolved.choose(self.capsule), self.capsule) {
             (Ok(chosen), _) => chosen,
             (Err(error), Some(_)) if resolved.source != ReachSource::Machine => {
                 // No capsule has a line of this; the registry has.
-                self.capsules.acting_for(resolved.author.clone()).record_unreachable_capsule();
+                service.capsules.acting_for(resolved.author.clone()).record_unreachable_capsule();
                 return Err(error);
             }
             (Err(error), _) => return Err(error),
         };
         let (id, access) = (info.id.clone(), access.clone());
-        self.hub.follow(&id, &info.key(), &self.capsules.store(&id).await?);
-        let session = self.capsules.handle(&id, resolved.author, access).await?;
-        Ok(match &caller.project {
+        service.hub.follow(&id, &info.key(), &service.capsules.store(&id).await?);
+        let session = service.capsules.handle(&id, resolved.author, access).await?;
+        Ok(match &self.caller.project {
             Some(project) => session.in_project(Arc::new(GitProject::at(project))),
             None => session,
         })
@@ -182,88 +211,9 @@ impl CapsuleService for LocalCapsuleService {
         &self,
         request: CapsuleRequest<CapsuleOperation>,
     ) -> Result<CapsuleResponse, CapsuleError> {
-        use CapsuleOperation as Op;
-        use CapsuleResponse as Done;
         let CapsuleRequest { caller, capsule, operation } = request;
-        let (caller, capsule) = (&caller, capsule.as_deref());
-        let session = || self.session(caller, capsule);
-        Ok(match operation {
-            Op::ListCapsules(op) => Done::ListCapsules(self.list_capsules(caller, op).await),
-            Op::CreateCapsule(op) => Done::CreateCapsule(self.create_capsule(caller, op).await?),
-            Op::UpdateCapsule(op) => {
-                Done::UpdateCapsule(self.update_capsule(caller, capsule, op).await?)
-            }
-            Op::DeleteCapsule(_) => {
-                Done::DeleteCapsule(self.delete_capsule(caller, capsule).await?)
-            }
-            Op::PurgeCapsule(_) => Done::PurgeCapsule(self.purge_capsule(caller, capsule).await?),
-            Op::Discover(_) => Done::Discover(self.discover()),
-            Op::StorageStatus(_) => Done::StorageStatus(self.storage_status(caller).await),
-            Op::Overview(_) => Done::Overview(reading::overview(&session().await?).await?),
-            Op::Read(op) => Done::Read(reading::read(&session().await?, op).await?),
-            Op::List(op) => Done::List(reading::list(&session().await?, op).await?),
-            Op::Search(op) => Done::Search(reading::search(&session().await?, op).await?),
-            Op::History(op) => Done::History(reading::history(&session().await?, op).await?),
-            Op::Diff(op) => Done::Diff(reading::diff(&session().await?, op).await?),
-            Op::Prompts(_) => Done::Prompts(reading::prompts(&session().await?).await?),
-            Op::Prompt(op) => Done::Prompt(reading::prompt(&session().await?, op).await?),
-            Op::Skills(_) => Done::Skills(reading::skills(&session().await?).await?),
-            Op::Skill(op) => Done::Skill(reading::skill(&session().await?, op).await?),
-            Op::ReadBlob(op) => Done::ReadBlob(reading::read_blob(&session().await?, op).await?),
-            Op::Schemes(_) => Done::Schemes(reading::schemes(&session().await?).await?),
-            Op::AddScheme(op) => Done::AddScheme(writing::add_scheme(&session().await?, op).await?),
-            Op::RemoveScheme(op) => {
-                Done::RemoveScheme(writing::remove_scheme(&session().await?, op).await?)
-            }
-            Op::Write(op) => Done::Write(writing::write(&session().await?, caller, op).await?),
-            Op::Restore(op) => Done::Restore(writing::restore(&session().await?, op).await?),
-            Op::Delete(op) => Done::Delete(writing::delete(&session().await?, op).await?),
-            Op::Deleted(_) => Done::Deleted(reading::deleted(&session().await?).await?),
-            Op::Purge(op) => Done::Purge(writing::purge(&session().await?, op).await?),
-            Op::CollectBlobs(_) => {
-                Done::CollectBlobs(writing::collect_blobs(&session().await?).await?)
-            }
-            Op::SendSignal(op) => {
-                Done::SendSignal(writing::send_signal(&session().await?, op).await?)
-            }
-            Op::PollSignals(op) => {
-                Done::PollSignals(reading::poll_signals(&session().await?, op).await?)
-            }
-            Op::Acknowledge(op) => {
-                Done::Acknowledge(writing::acknowledge(&session().await?, op).await?)
-            }
-            Op::MemoryGet(op) => Done::MemoryGet(reading::memory_get(&session().await?, op).await?),
-            Op::MemorySet(op) => Done::MemorySet(writing::memory_set(&session().await?, op).await?),
-            Op::MemoryDelete(op) => {
-                Done::MemoryDelete(writing::memory_delete(&session().await?, op).await?)
-            }
-            Op::MemoryList(_) => Done::MemoryList(reading::memory_list(&session().await?).await?),
-            Op::MemorySearch(op) => {
-                Done::MemorySearch(reading::memory_search(&session().await?, op).await?)
-            }
-            Op::Shares(_) => Done::Shares(self.shares(caller, capsule)?),
-            Op::AddShare(op) => Done::AddShare(self.add_share(caller, capsule, op).await?),
-            Op::RevokeShare(op) => Done::RevokeShare(self.revoke_share(caller, op).await?),
-            Op::OpenShare(op) => Done::OpenShare(self.open_share(caller, &op.token)?),
-            Op::NoteRefusal(op) => Done::NoteRefusal(audit::refusal(&session().await?, op).await?),
-            Op::NoteLook(op) => Done::NoteLook(self.note_look(caller, op).await?),
-            Op::NoteAccess(op) => Done::NoteAccess(self.note_access(caller, op).await?),
-            Op::Verify(_) => Done::Verify(self.verify(caller, capsule).await?),
-            Op::Export(op) => Done::Export(self.export(caller, capsule, op).await?),
-            Op::Import(op) => Done::Import(self.import(caller, capsule, op).await?),
-            Op::AuditVerify(_) => Done::AuditVerify(self.verify_audit(caller, capsule).await?),
-            Op::AuditQuery(op) => Done::AuditQuery(self.query_audit(caller, capsule, op).await?),
-            Op::AuditPrune(op) => Done::AuditPrune(self.prune_audit(caller, capsule, op).await?),
-            Op::RegistryAuditVerify(_) => {
-                Done::RegistryAuditVerify(self.verify_registry_audit(caller).await?)
-            }
-            Op::RegistryAuditQuery(op) => {
-                Done::RegistryAuditQuery(self.query_registry_audit(caller, op.0).await?)
-            }
-            Op::RegistryAuditPrune(op) => {
-                Done::RegistryAuditPrune(self.prune_registry_audit(caller, op).await?)
-            }
-        })
+        let call = ServiceCall { service: self, caller: &caller, capsule: capsule.as_deref() };
+        operation.run(&call).await
     }
 
     async fn changes(&self, caller: CapsuleCaller) -> Result<CapsuleChanges, CapsuleError> {
@@ -281,37 +231,24 @@ fn id_of(session: &CapsuleHandle) -> String {
 }
 
 /// Reads an address. A text that is none is recorded as a failed call.
-async fn address(
+fn address(
     session: &CapsuleHandle,
     action: &'static str,
     uri: &str,
 ) -> Result<EntryUri, CapsuleError> {
-    checked(session, action, EntryUri::parse(uri).map_err(StoreError::from)).await
-}
-
-/// Reads a prefix, if there is one.
-async fn prefix(
-    session: &CapsuleHandle,
-    action: &'static str,
-    text: Option<&str>,
-) -> Result<Option<UriPrefix>, CapsuleError> {
-    let parsed = text.map(UriPrefix::parse).transpose().map_err(StoreError::from);
-    checked(session, action, parsed).await
+    checked(session, action, EntryUri::parse(uri).map_err(StoreError::from))
 }
 
 /// Records input that did not get as far as the store.
-async fn checked<T>(
+fn checked<T>(
     session: &CapsuleHandle,
     action: &'static str,
     parsed: Result<T, StoreError>,
 ) -> Result<T, CapsuleError> {
-    match parsed {
-        Ok(parsed) => Ok(parsed),
-        Err(error) => {
-            session.note_failure(action, &error)?;
-            Err(error.into())
-        }
+    if let Err(error) = &parsed {
+        session.note_failure(action, error)?;
     }
+    Ok(parsed?)
 }
 
 #[cfg(test)]

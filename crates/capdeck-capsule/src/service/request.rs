@@ -94,7 +94,7 @@ pub enum ReadBody {
 }
 
 /// Which entries to list.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ListQuery {
     #[serde(default)]
@@ -103,6 +103,7 @@ pub struct ListQuery {
     pub prefix: Option<String>,
     #[serde(default)]
     pub tag: Option<String>,
+    /// Only entries written after this moment.
     #[serde(default)]
     pub written_after: Option<Timestamp>,
     /// Latest first instead of by address.
@@ -111,21 +112,25 @@ pub struct ListQuery {
     /// 0 means 50, at most 200.
     #[serde(default)]
     pub limit: usize,
+    /// `next_cursor` of the page before, for the same query.
     #[serde(default)]
     pub cursor: Option<String>,
 }
 
 /// What to search for.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SearchQuery {
+    /// Plain words; `"…"` is a phrase that must occur, `begin*` stands for longer words.
     pub query: String,
     #[serde(default)]
     pub scheme: Option<String>,
     #[serde(default)]
     pub prefix: Option<String>,
+    /// Entries must have all of these tags.
     #[serde(default)]
     pub tags: Vec<String>,
+    /// What the writer's name or what its client calls itself starts with, in any case, or the whole principal.
     #[serde(default)]
     pub author: Option<String>,
     #[serde(default)]
@@ -247,7 +252,8 @@ pub struct PurgeRequest {
     pub uri: String,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// A message to be sent.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct SendSignalRequest {
     pub kind: String,
     pub text: Option<String>,
@@ -260,7 +266,9 @@ pub struct SendSignalRequest {
 pub struct PollSignalsRequest {
     /// The signal after which to start; absent: after the last one acknowledged.
     pub after: Option<String>,
+    /// None means all kinds.
     pub kinds: Vec<String>,
+    /// 0 means 50, at most 100.
     pub limit: usize,
 }
 
@@ -372,7 +380,7 @@ pub enum ExportTarget {
 }
 
 /// Reads entries from a path of the machine.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportFilesRequest {
     pub path: PathBuf,
     pub form: ImportSource,
@@ -384,13 +392,13 @@ pub struct ImportFilesRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ImportSource {
-    /// What an export wrote, as a folder or as a tar archive.
+    /// What an export wrote, as a folder or as a tar archive. Any other tar archive is read the same way.
     Export,
-    /// One file, to this address.
+    /// One file, such as `AGENTS.md`, to this address.
     File { uri: String },
     /// The files of a folder, to this scheme.
     Folder { scheme: String },
-    /// Folders with a `SKILL.md` each.
+    /// A folder with `<name>/SKILL.md` or `<name>.md`.
     Skills,
 }
 

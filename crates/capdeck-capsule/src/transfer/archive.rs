@@ -15,7 +15,9 @@ use super::{
     manifest::{BLOBS, ExportManifest, MANIFEST, path_of},
     tar_index::{MemberKind, index},
 };
-use crate::{CapsuleHandle, EntryUri, Scheme, SchemeOrigin, StoreError, scheme};
+use crate::{
+    CapsuleHandle, EntryUri, Scheme, SchemeOrigin, StoreError, blocking::blocking, scheme,
+};
 
 /// The files of an export by their names in it.
 type ArchiveFiles = BTreeMap<String, ContentLocation>;
@@ -148,13 +150,10 @@ async fn in_tar(
         }
         index(&mut io::BufReader::new(&mut file))
     };
-    let members = tokio::task::spawn_blocking(work)
-        .await
-        .unwrap_or_else(|error| Err(io::Error::other(error)))
-        .map_err(|error| match error.kind() {
-            io::ErrorKind::InvalidData => StoreError::invalid("archive", error.to_string()),
-            _ => failed(error),
-        })?;
+    let members = blocking(work).await.flatten().map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData => StoreError::invalid("archive", error.to_string()),
+        _ => failed(error),
+    })?;
     let file = Arc::new(source.to_owned());
     let mut files = ArchiveFiles::new();
     for member in members {

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeSet,
     fs,
     io::{self, BufWriter, Write as _},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use serde::{Deserialize, Serialize};
@@ -12,9 +12,11 @@ use serde::{Deserialize, Serialize};
 use super::{
     git_stream::write_stream,
     manifest::{self, BLOBS, MANIFEST, file_name},
-    tar::write_tar,
+    tar,
 };
-use crate::{BlobContent, BlobId, BlobRef, CapsuleHandle, Entry, EntryUri, StoreError};
+use crate::{
+    BlobContent, BlobId, BlobRef, CapsuleHandle, Entry, EntryUri, StoreError, blocking::blocking,
+};
 
 /// What an export makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,7 +72,7 @@ impl ExportReport {
 }
 
 /// An entry and its blob, if it has one that is not in the export yet.
-pub(super) async fn read_whole(
+async fn read_whole(
     session: &CapsuleHandle,
     uri: &EntryUri,
     blobs: &mut BTreeSet<BlobId>,
@@ -86,6 +88,9 @@ pub(super) async fn read_whole(
 }
 
 /// Writes what the session sees to a path where nothing is yet. What fails leaves nothing behind.
+///
+/// Entries go to `<scheme>/<path>.<ext>` as bare content, blobs to `_blobs`, and what is known about them to
+/// `capsule.json`. Memory, signals and the audit stay.
 pub async fn export(
     session: &CapsuleHandle,
     form: ExportFormat,
@@ -96,15 +101,6 @@ pub async fn export(
         ExportFormat::Tar | ExportFormat::GitStream => write_file(session, form, path).await,
     };
     session.recorded("export", exported)
-}
-
-/// Writes every entry that the session sees to `<folder>/<scheme>/<path>.<ext>`, as bare content, blobs to
-/// `<folder>/_blobs`, and what is known about them to `<folder>/capsule.json`. Memory, signals and the audit stay.
-pub async fn export_folder(
-    session: &CapsuleHandle,
-    folder: &Path,
-) -> Result<ExportReport, StoreError> {
-    export(session, ExportFormat::Folder, folder).await
 }
 
 async fn write_file(
@@ -123,9 +119,14 @@ async fn write_file(
     let mut target = BufWriter::new(file);
     let written = match form {
         ExportFormat::GitStream => write_stream(session, &mut target).await,
-        ExportFormat::Folder | ExportFormat::Tar => write_tar(session, &mut target).await,
+        ExportFormat::Folder | ExportFormat::Tar => {
+            write_all(session, ExportSink::Tar(&mut target)).await
+        }
     };
     let synced = written.and_then(|report| {
+        if form == ExportFormat::Tar {
+            target.write_all(&[0; 2 * tar::BLOCK]).map_err(StoreError::io("write the archive"))?;
+        }
         target.flush().and_then(|()| target.get_ref().sync_all()).map_err(failed())?;
         Ok(report)
     });
@@ -158,7 +159,7 @@ async fn write_folder(session: &CapsuleHandle, folder: &Path) -> Result<ExportRe
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let unfinished = parent.join(format!(".{name}.{}.unfinished", std::process::id()));
     fs::create_dir(&unfinished).map_err(failed())?;
-    let filled = fill_folder(session, &unfinished).await.and_then(|report| {
+    let filled = write_all(session, ExportSink::Folder(&unfinished)).await.and_then(|report| {
         if exists {
             fs::remove_dir(folder).map_err(failed())?;
         }
@@ -171,36 +172,55 @@ async fn write_folder(session: &CapsuleHandle, folder: &Path) -> Result<ExportRe
     filled
 }
 
-async fn fill_folder(session: &CapsuleHandle, folder: &Path) -> Result<ExportReport, StoreError> {
+/// What files are written to.
+enum ExportSink<'a> {
+    Folder(&'a Path),
+    Tar(&'a mut (dyn io::Write + Send)),
+}
+
+impl ExportSink<'_> {
+    async fn add(&mut self, name: &str, bytes: Vec<u8>, moment: i64) -> Result<(), StoreError> {
+        match self {
+            Self::Folder(folder) => {
+                let path = folder.join(name);
+                let failed = StoreError::io(format!("write `{}`", path.display()));
+                let work = move || {
+                    fs::create_dir_all(path.parent().unwrap_or(&path))?;
+                    fs::write(&path, bytes)
+                };
+                blocking(work).await.flatten().map_err(failed)
+            }
+            Self::Tar(target) => {
+                tar::add(*target, name, &bytes, moment).map_err(StoreError::io("write the archive"))
+            }
+        }
+    }
+}
+
+/// Writes every entry and blob that the session sees, and what is known about them at the end.
+async fn write_all(
+    session: &CapsuleHandle,
+    mut sink: ExportSink<'_>,
+) -> Result<ExportReport, StoreError> {
     let mut report = ExportReport::default();
     let (mut known, mut blobs) = (Vec::new(), BTreeSet::new());
     for meta in session.entries.all(None).await? {
         let read = read_whole(session, &meta.uri, &mut blobs).await;
         let Some((entry, blob)) = report.unless_unreadable(&meta.uri, read)? else { continue };
-        let path = folder.join(file_name(&entry));
+        let moment = entry.meta.written_at.as_second();
+        let name = file_name(&entry);
         report.entries += 1;
         report.bytes += entry.meta.bytes;
+        known.push(entry.meta);
+        sink.add(&name, entry.body.into_bytes(), moment).await?;
         if let Some(BlobContent { reference, bytes }) = blob {
             report.blobs += 1;
             report.bytes += bytes.len() as u64;
-            write(folder.join(BLOBS).join(reference.sha256.as_str()), bytes).await?;
+            sink.add(&format!("{BLOBS}/{}", reference.sha256.as_str()), bytes, moment).await?;
         }
-        let body = entry.body;
-        known.push(entry.meta);
-        write(path, body.into_bytes()).await?;
     }
-    write(folder.join(MANIFEST), manifest::render(session, &known, &report.skipped).await?).await?;
+    let moment = known.iter().map(|meta| meta.written_at.as_second()).max().unwrap_or_default();
+    let text = manifest::render(session, &known, &report.skipped).await?;
+    sink.add(MANIFEST, text, moment).await?;
     Ok(report)
-}
-
-async fn write(path: PathBuf, bytes: Vec<u8>) -> Result<(), StoreError> {
-    let shown = path.display().to_string();
-    let work = move || {
-        fs::create_dir_all(path.parent().unwrap_or(&path))?;
-        fs::write(&path, bytes)
-    };
-    let done = tokio::task::spawn_blocking(work)
-        .await
-        .unwrap_or_else(|error| Err(io::Error::other(error)));
-    done.map_err(StoreError::io(format!("write `{shown}`")))
 }

@@ -7,14 +7,6 @@ use crate::{CapsuleHandle, Entry, ExportReport, StoreError, trust::one_line};
 
 /// Writes every version that the session sees as a commit of its own, in the order they were written. The stream is
 /// what `git fast-import` reads in an empty repository; the branch is `main`.
-pub async fn export_git_stream(
-    session: &CapsuleHandle,
-    target: &mut (dyn Write + Send),
-) -> Result<ExportReport, StoreError> {
-    let exported = write_stream(session, target).await;
-    session.recorded("export", exported)
-}
-
 pub(super) async fn write_stream(
     session: &CapsuleHandle,
     target: &mut (dyn Write + Send),

@@ -14,33 +14,8 @@ use super::{
 use crate::{
     BlobId, BlobSource, CapsuleHandle, CommitRef, Entry, EntryUri, Scheme, StoreError, StoreWrite,
     WriteContent, WriteOutcome,
+    service::{ImportFilesRequest, ImportSource},
 };
-
-/// What to take in, and how.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ImportRequest {
-    /// A file or a folder.
-    pub source: PathBuf,
-    pub form: ImportFormat,
-    #[serde(default)]
-    pub existing: ExistingEntryMode,
-    #[serde(default)]
-    pub mode: ImportMode,
-}
-
-/// What a source is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ImportFormat {
-    /// What [`super::export`] wrote as a folder or as a tar archive. Any other tar archive is read the same way.
-    Export,
-    /// A folder of files, each of them an entry of this scheme.
-    Folder { scheme: String },
-    /// A folder with `<name>/SKILL.md` or `<name>.md`.
-    Skills,
-    /// One file, such as `AGENTS.md`.
-    File { uri: EntryUri },
-}
 
 /// What happens to entries that are there already.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,7 +79,7 @@ pub struct SkippedFile {
 /// Takes a file, a folder or an archive in. What is wrong with one file leaves that one out.
 pub async fn import(
     session: &CapsuleHandle,
-    request: &ImportRequest,
+    request: &ImportFilesRequest,
 ) -> Result<ImportReport, StoreError> {
     let imported = gather_and_write(session, request).await;
     let action = match request.mode {
@@ -116,16 +91,16 @@ pub async fn import(
 
 async fn gather_and_write(
     session: &CapsuleHandle,
-    request: &ImportRequest,
+    request: &ImportFilesRequest,
 ) -> Result<ImportReport, StoreError> {
-    let ImportRequest { source, form, existing, mode } = request;
+    let ImportFilesRequest { path: source, form, existing, mode } = request;
     let ImportCandidates { schemes, found, skipped } = match form {
-        ImportFormat::Export => archive::gather(session, source).await?,
-        ImportFormat::Folder { scheme } => {
+        ImportSource::Export => archive::gather(session, source).await?,
+        ImportSource::Folder { scheme } => {
             import_candidates::folder(session, source, scheme).await?
         }
-        ImportFormat::Skills => import_candidates::skills(session, source).await?,
-        ImportFormat::File { uri } => import_candidates::file(source, uri.clone())?,
+        ImportSource::Skills => import_candidates::skills(session, source).await?,
+        ImportSource::File { uri } => import_candidates::file(source, EntryUri::parse(uri)?)?,
     };
     let mut report = ImportReport { skipped, ..ImportReport::default() };
     for scheme in &schemes {

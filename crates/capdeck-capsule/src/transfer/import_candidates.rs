@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{import::SkippedFile, manifest::ManifestEntry};
-use crate::{CapsuleHandle, EntryUri, Scheme, StoreError};
+use crate::{CapsuleHandle, EntryUri, Scheme, StoreError, blocking::blocking};
 
 /// Files taken from one folder.
 const MAX_IMPORT_FILES: usize = 25_000;
@@ -92,10 +92,7 @@ impl ContentLocation {
 
     pub(super) async fn bytes(&self) -> Result<Vec<u8>, String> {
         let place = self.clone();
-        match tokio::task::spawn_blocking(move || place.read()).await {
-            Ok(read) => read,
-            Err(error) => Err(error.to_string()),
-        }
+        blocking(move || place.read()).await.map_err(|error| error.to_string())?
     }
 
     pub(super) async fn text(&self) -> Result<String, String> {
@@ -213,9 +210,7 @@ pub(super) async fn files_below(
         others.sort();
         Ok((found, others))
     };
-    let walked = tokio::task::spawn_blocking(walk)
-        .await
-        .unwrap_or_else(|error| Err(io::Error::other(error)));
+    let walked = blocking(walk).await.flatten();
     let (found, others) = walked.map_err(StoreError::io(format!("read `{}`", folder.display())))?;
     for other in others {
         gathered.skip(other, "it is a link or no ordinary file, and is not followed");

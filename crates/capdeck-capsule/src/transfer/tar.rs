@@ -4,58 +4,17 @@
 //! blocks at the end. Paths are ASCII. One that does not fit the header's two name fields has a header of its own before
 //! it, as POSIX has it.
 
-use std::{
-    collections::BTreeSet,
-    io::{self, Write},
-};
-
-use super::{
-    export::read_whole,
-    manifest::{self, BLOBS, MANIFEST, file_name},
-};
-use crate::{BlobContent, CapsuleHandle, ExportReport, StoreError};
+use std::io::{self, Write};
 
 pub(super) const BLOCK: usize = 512;
 
-/// Writes what the session sees as a tar archive, laid out as [`super::export_folder`] does.
-pub async fn export_tar(
-    session: &CapsuleHandle,
-    target: &mut (dyn Write + Send),
-) -> Result<ExportReport, StoreError> {
-    let exported = write_tar(session, target).await;
-    session.recorded("export", exported)
-}
-
-pub(super) async fn write_tar(
-    session: &CapsuleHandle,
-    target: &mut (dyn Write + Send),
-) -> Result<ExportReport, StoreError> {
-    let failed = || StoreError::io("write the archive");
-    let mut report = ExportReport::default();
-    let (mut known, mut blobs) = (Vec::new(), BTreeSet::new());
-    for meta in session.entries.all(None).await? {
-        let read = read_whole(session, &meta.uri, &mut blobs).await;
-        let Some((entry, blob)) = report.unless_unreadable(&meta.uri, read)? else { continue };
-        let moment = entry.meta.written_at.as_second();
-        add(target, &file_name(&entry), entry.body.as_bytes(), moment).map_err(failed())?;
-        report.entries += 1;
-        report.bytes += entry.meta.bytes;
-        if let Some(BlobContent { reference, bytes }) = blob {
-            let path = format!("{BLOBS}/{}", reference.sha256.as_str());
-            add(target, &path, &bytes, moment).map_err(failed())?;
-            report.blobs += 1;
-            report.bytes += bytes.len() as u64;
-        }
-        known.push(entry.meta);
-    }
-    let moment = known.iter().map(|meta| meta.written_at.as_second()).max().unwrap_or_default();
-    let text = manifest::render(session, &known, &report.skipped).await?;
-    add(target, MANIFEST, &text, moment).map_err(failed())?;
-    target.write_all(&[0; 2 * BLOCK]).and_then(|()| target.flush()).map_err(failed())?;
-    Ok(report)
-}
-
-fn add(target: &mut dyn Write, path: &str, content: &[u8], moment: i64) -> io::Result<()> {
+/// Adds a file.
+pub(super) fn add(
+    target: &mut dyn Write,
+    path: &str,
+    content: &[u8],
+    moment: i64,
+) -> io::Result<()> {
     match split(path) {
         Some(names) => add_member(target, names, b"0", content, moment),
         None => {

@@ -108,47 +108,10 @@ fn next_if(letters: &mut std::str::Chars<'_>, fits: impl Fn(char) -> bool) -> Op
 }
 
 /// Horizontal strokes of all kinds, except those of ASCII, which Markdown uses everywhere.
+const STROKES: &str = "━─═╌╍┄┅┈┉╴╶╸╺╼╾—―⸺⸻⎯⏤‗▬▀▄■█➖一ー－＿＝ㅡ﹘﹣–‒";
+
 fn is_stroke(letter: char) -> bool {
-    matches!(
-        letter,
-        '━' | '─'
-            | '═'
-            | '╌'
-            | '╍'
-            | '┄'
-            | '┅'
-            | '┈'
-            | '┉'
-            | '╴'
-            | '╶'
-            | '╸'
-            | '╺'
-            | '╼'
-            | '╾'
-            | '—'
-            | '―'
-            | '⸺'
-            | '⸻'
-            | '⎯'
-            | '⏤'
-            | '‗'
-            | '▬'
-            | '▀'
-            | '▄'
-            | '■'
-            | '█'
-            | '➖'
-            | '一'
-            | 'ー'
-            | '－'
-            | '＿'
-            | '＝'
-            | 'ㅡ'
-            | '﹘'
-            | '﹣'
-            | '–'
-            | '‒'
-    )
+    !letter.is_ascii() && STROKES.contains(letter)
 }
 
 /// Characters that take no room: zero-width ones, directions, joiners, tags, variation selectors.

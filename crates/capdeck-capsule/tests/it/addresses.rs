@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use capdeck_capsule::{
-    EntrySearchRequest, EntryUri, ListRequest, MAX_LIST_PAGE_SIZE, Scheme, StoreError, StoreWrite,
-    export_folder, export_git_stream, export_tar,
+    EntryUri, ExportFormat, ListQuery, MAX_LIST_PAGE_SIZE, Scheme, SearchQuery, StoreError,
+    StoreWrite, export,
 };
 use proptest::prelude::*;
 
@@ -105,7 +105,7 @@ async fn perform(stage: &Stage, action: &Action, expected: &mut Expected) {
 /// Everything that can be asked works, and says what was written.
 async fn check(stage: &Stage, expected: &Expected) {
     let owner = stage.owner().await;
-    let mut request = ListRequest { limit: MAX_LIST_PAGE_SIZE, ..ListRequest::default() };
+    let mut request = ListQuery { limit: MAX_LIST_PAGE_SIZE, ..ListQuery::default() };
     let mut listed = BTreeMap::new();
     loop {
         let page = owner.list(request.clone()).await.unwrap();
@@ -121,21 +121,21 @@ async fn check(stage: &Stage, expected: &Expected) {
         let history = owner.history(uri).await.unwrap();
         assert_eq!(history.len() as u64, *version, "{uri}");
     }
-    let found = owner.search(EntrySearchRequest::words("findme")).await.unwrap();
+    let found = owner.search(SearchQuery::words("findme")).await.unwrap();
     assert_eq!(found.total, expected.current.len());
     let report = stage.capsules.store("team").await.unwrap().verify().await.unwrap();
     assert!(report.is_clean() && report.remarks.is_empty(), "{report:#?}");
     assert_eq!(report.entries, expected.current.len());
     let target = tempfile::tempdir().unwrap();
     let exported = [
-        export_folder(&owner, &target.path().join("folder")).await.unwrap(),
-        export_tar(&owner, &mut Vec::new()).await.unwrap(),
+        export(&owner, ExportFormat::Folder, &target.path().join("folder")).await.unwrap(),
+        export(&owner, ExportFormat::Tar, &target.path().join("tar")).await.unwrap(),
     ];
     for report in exported {
         assert_eq!(report.entries, expected.current.len());
         assert_eq!(report.skipped, []);
     }
-    export_git_stream(&owner, &mut Vec::new()).await.unwrap();
+    export(&owner, ExportFormat::GitStream, &target.path().join("git")).await.unwrap();
     owner.collect_blobs().await.unwrap();
     owner.overview().await.unwrap();
 }

@@ -10,8 +10,9 @@ use std::{
 };
 
 use capdeck_capsule::{
-    CapsuleAccess, CapsuleAuthor, CapsuleRegistry, CapsuleUpdate, CommitRef, EntryUri, PollRequest,
-    Scheme, StoreClock, StoreLimits, StoreMode, StoreOptions, StoreWrite, verify_audit,
+    CapsuleAccess, CapsuleAuthor, CapsuleRegistry, CapsuleUpdate, CommitRef, EntryUri,
+    PollSignalsRequest, Scheme, StoreClock, StoreLimits, StoreMode, StoreOptions, StoreWrite,
+    verify_audit,
 };
 use jiff::Timestamp;
 
@@ -349,7 +350,7 @@ async fn a_clock_that_jumps_changes_no_order() {
     for (round, step) in [0, 172_800, -345_600, 60, -1_800_000_000, 5].into_iter().enumerate() {
         seconds.fetch_add(step, Ordering::Relaxed);
         fill(&owner, &[("docs://a", &format!("body {round}"))]).await;
-        let request = PollRequest { after: seen.clone(), ..PollRequest::default() };
+        let request = PollSignalsRequest { after: seen.clone(), ..PollSignalsRequest::default() };
         let page = owner.poll_signals(request).await.unwrap();
         assert_eq!(page.signals.len(), 1, "round {round}");
         assert!(page.next_cursor > seen, "round {round}");
@@ -364,6 +365,6 @@ async fn a_clock_that_jumps_changes_no_order() {
     let stage = stage.restarted().await;
     let owner = stage.owner().await;
     fill(&owner, &[("docs://a", "after")]).await;
-    let request = PollRequest { after: seen, ..PollRequest::default() };
+    let request = PollSignalsRequest { after: seen, ..PollSignalsRequest::default() };
     assert_eq!(owner.poll_signals(request).await.unwrap().signals.len(), 1);
 }

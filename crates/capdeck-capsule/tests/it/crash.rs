@@ -9,10 +9,9 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use capdeck_capsule::service::AuditFilter;
 use capdeck_capsule::{
-    AuditOutcome, CapsuleAccess, CapsuleAuthor, CapsuleHandle, CapsuleRegistry, ListRequest,
-    PollRequest, Store as _, query_audit,
+    AuditFilter, AuditOutcome, CapsuleAccess, CapsuleAuthor, CapsuleHandle, CapsuleRegistry,
+    ListQuery, PollSignalsRequest, Store as _, query_audit,
 };
 
 use crate::stage::{options, uri};
@@ -223,7 +222,7 @@ impl Confirmed {
 /// Every version that there is has one line, whether or not it was confirmed, and there is no line of another one.
 async fn check_each_version(session: &CapsuleHandle, lines: &Lines) {
     let mut kept = BTreeMap::new();
-    let listed = ListRequest { limit: 200, ..ListRequest::default() };
+    let listed = ListQuery { limit: 200, ..ListQuery::default() };
     let current = session.list(listed).await.unwrap().items.into_iter();
     kept.extend(current.map(|meta| (meta.uri.to_string(), meta.version)));
     let deleted = session.deleted().await.unwrap().into_iter();
@@ -257,7 +256,7 @@ async fn check(folder: &Path, confirmed: &Confirmed, depth: Depth) {
     let root = capsules.root("crash").unwrap();
     assert_eq!(fs::read_dir(root.join("tmp")).unwrap().count(), 0, "a temporary file was left");
     let listed =
-        session.list(ListRequest { limit: 200, ..ListRequest::default() }).await.unwrap().items;
+        session.list(ListQuery { limit: 200, ..ListQuery::default() }).await.unwrap().items;
     let current: BTreeMap<String, u64> =
         listed.iter().map(|meta| (meta.uri.to_string(), meta.version)).collect();
     for (address, versions) in &confirmed.writes {
@@ -295,7 +294,7 @@ async fn check(folder: &Path, confirmed: &Confirmed, depth: Depth) {
 /// Every confirmed write was told, and nothing twice.
 async fn check_signals(session: &CapsuleHandle, confirmed: &Confirmed) {
     let mut told: HashSet<(String, String, u64)> = HashSet::new();
-    let mut request = PollRequest { limit: 100, ..PollRequest::default() };
+    let mut request = PollSignalsRequest { limit: 100, ..PollSignalsRequest::default() };
     loop {
         let page = session.poll_signals(request.clone()).await.unwrap();
         for signal in page.signals {

@@ -2,9 +2,7 @@
 
 use std::{fs, os::unix::fs::symlink};
 
-use capdeck_capsule::{
-    EntrySearchRequest, ListRequest, export_folder, export_git_stream, export_tar,
-};
+use capdeck_capsule::{ExportFormat, ListQuery, SearchQuery, export};
 
 use crate::stage::{Stage, fill, uri};
 
@@ -44,10 +42,10 @@ async fn a_capsule_is_used_beside_what_cannot_be_read() {
         let good = uri("docs://good");
         assert_eq!(owner.read(&good, None).await.unwrap().entry.body, "word two");
         assert_eq!(owner.history(&good).await.unwrap().len(), 2);
-        owner.list(ListRequest::default()).await.unwrap();
+        owner.list(ListQuery::default()).await.unwrap();
         owner.overview().await.unwrap();
         owner.skills().await.unwrap();
-        let found = owner.search(EntrySearchRequest::words("two")).await.unwrap();
+        let found = owner.search(SearchQuery::words("two")).await.unwrap();
         assert_eq!(found.hits.len(), 1);
         fill(&owner, &[("docs://good", "word three"), ("docs://new", "word")]).await;
         assert!(owner.read(&uri("docs://bad"), None).await.is_err());
@@ -74,9 +72,9 @@ async fn an_export_says_what_is_not_in_it() {
     let stage = damaged().await;
     let owner = stage.owner().await;
     let target = tempfile::tempdir().unwrap();
-    let folder = export_folder(&owner, &target.path().join("folder")).await.unwrap();
-    let tar = export_tar(&owner, &mut Vec::new()).await.unwrap();
-    let git = export_git_stream(&owner, &mut Vec::new()).await.unwrap();
+    let folder = export(&owner, ExportFormat::Folder, &target.path().join("folder")).await.unwrap();
+    let tar = export(&owner, ExportFormat::Tar, &target.path().join("tar")).await.unwrap();
+    let git = export(&owner, ExportFormat::GitStream, &target.path().join("git")).await.unwrap();
     for report in [&folder, &tar, &git] {
         let skipped: Vec<&str> = report.skipped.iter().map(|one| one.uri.as_str()).collect();
         assert_eq!(skipped, ["api-data://bad", "docs://bad"], "{report:?}");

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use capdeck_capsule::{
-    CapsuleAccess, CapsuleHandle, EntrySearchRequest, ListRequest, PatchStep, PollRequest, Role,
-    Scheme, SignalDraft, StoreError, StoreWrite, SubscriptionEvent, WriteContent,
+    CapsuleAccess, CapsuleHandle, ListQuery, PatchStep, PollSignalsRequest, Role, Scheme,
+    SearchQuery, SendSignalRequest, StoreError, StoreWrite, SubscriptionEvent, WriteContent,
 };
 
 use crate::stage::{Stage, access, fill, uri};
@@ -25,7 +25,7 @@ async fn filled() -> Stage {
 }
 
 async fn uris(session: &CapsuleHandle) -> Vec<String> {
-    let page = session.list(ListRequest::default()).await.unwrap();
+    let page = session.list(ListQuery::default()).await.unwrap();
     page.items.into_iter().map(|meta| meta.uri.to_string()).collect()
 }
 
@@ -37,7 +37,7 @@ async fn spec_26_4_a_denied_prefix_is_absent_everywhere() {
     let mut heard = guest.changes();
     assert_eq!(uris(&guest).await, ["docs://open", "docs://secretary", "skills://open"]);
 
-    let found = guest.search(EntrySearchRequest::words("plan secret")).await.unwrap();
+    let found = guest.search(SearchQuery::words("plan secret")).await.unwrap();
     let names: Vec<&str> = found.hits.iter().map(|hit| hit.meta.uri.as_str()).collect();
     assert_eq!((names.len(), found.total), (2, 2), "{names:?}");
     assert!(
@@ -53,7 +53,7 @@ async fn spec_26_4_a_denied_prefix_is_absent_everywhere() {
     let prompts = guest.prompts().await.unwrap();
     assert_eq!(prompts.iter().map(|prompt| prompt.name.as_str()).collect::<Vec<_>>(), ["open"]);
 
-    let signals = guest.poll_signals(PollRequest::default()).await.unwrap().signals;
+    let signals = guest.poll_signals(PollSignalsRequest::default()).await.unwrap().signals;
     let told: Vec<String> =
         signals.iter().filter_map(|signal| Some(signal.uri.as_ref()?.to_string())).collect();
     assert_eq!(told, ["docs://open", "docs://secretary", "skills://open"]);
@@ -90,7 +90,7 @@ async fn what_is_hidden_does_not_change_how_the_rest_is_ranked() {
         let mut pages = Vec::new();
         for stage in [&alone, &beside] {
             let guest = stage.handle("guest", access(Role::Reader, &["docs://"], &[])).await;
-            let page = guest.search(EntrySearchRequest::words(query)).await.unwrap();
+            let page = guest.search(SearchQuery::words(query)).await.unwrap();
             pages.push((
                 page.total,
                 page.hits.iter().map(|hit| (hit.meta.uri.clone(), hit.score)).collect::<Vec<_>>(),
@@ -218,14 +218,11 @@ async fn a_hidden_scheme_and_a_case_twin_tell_nothing() {
     assert_eq!(hidden.replace("runbooks", "playbooks"), missing);
     for result in [
         guest
-            .list(ListRequest { scheme: Some("runbooks".to_owned()), ..ListRequest::default() })
+            .list(ListQuery { scheme: Some("runbooks".to_owned()), ..ListQuery::default() })
             .await
             .map(|_| ()),
         guest
-            .search(EntrySearchRequest {
-                scheme: Some("runbooks".to_owned()),
-                ..EntrySearchRequest::words("x")
-            })
+            .search(SearchQuery { scheme: Some("runbooks".to_owned()), ..SearchQuery::words("x") })
             .await
             .map(|_| ()),
         guest.write(StoreWrite::create(uri("runbooks://y"), "x")).await.map(|_| ()),
@@ -235,7 +232,10 @@ async fn a_hidden_scheme_and_a_case_twin_tell_nothing() {
     // Refused as any place out of reach is, not because of the entry beside it.
     let twin = guest.write(StoreWrite::create(uri("docs://Secret/A"), "x")).await.unwrap_err();
     assert_eq!(twin.code(), "forbidden_scope");
-    let about = SignalDraft { uri: Some(uri("docs://secret/a")), ..SignalDraft::of_kind("look") };
+    let about = SendSignalRequest {
+        uri: Some("docs://secret/a".to_owned()),
+        ..SendSignalRequest::of_kind("look")
+    };
     assert_eq!(guest.send_signal(about).await.unwrap_err().code(), "forbidden_scope");
 }
 

@@ -6,11 +6,10 @@ use std::{
     process::Command,
 };
 
-use capdeck_capsule::service::AuditFilter;
 use capdeck_capsule::{
-    BlobSource, BodyFormat, CapsuleHandle, CommitRef, ExistingEntryMode, ExportFormat,
-    ImportFormat, ImportMode, ImportOutcome, ImportReport, ImportRequest, RiskClass, Role, Scheme,
-    StoreError, StoreWrite, export, import, query_audit,
+    AuditFilter, BlobSource, BodyFormat, CapsuleHandle, CommitRef, ExistingEntryMode, ExportFormat,
+    ImportFilesRequest, ImportMode, ImportOutcome, ImportReport, ImportSource, RiskClass, Role,
+    Scheme, StoreError, StoreWrite, export, import, query_audit,
 };
 
 use crate::stage::{Stage, access, fill, uri};
@@ -18,14 +17,14 @@ use crate::stage::{Stage, access, fill, uri};
 async fn take(
     session: &CapsuleHandle,
     source: &Path,
-    form: ImportFormat,
+    form: ImportSource,
 ) -> Result<ImportReport, StoreError> {
     let (existing, mode) = (ExistingEntryMode::default(), ImportMode::default());
-    import(session, &ImportRequest { source: source.to_owned(), form, existing, mode }).await
+    import(session, &ImportFilesRequest { path: source.to_owned(), form, existing, mode }).await
 }
 
-fn folder_of(scheme: &str) -> ImportFormat {
-    ImportFormat::Folder { scheme: scheme.to_owned() }
+fn folder_of(scheme: &str) -> ImportSource {
+    ImportSource::Folder { scheme: scheme.to_owned() }
 }
 
 fn addresses(report: &ImportReport) -> Vec<&str> {
@@ -63,10 +62,10 @@ async fn folders_agents_files_and_skills_come_in() {
     reasons.sort_unstable();
     assert_eq!(reasons.len(), 4, "{reasons:?}");
     assert!(reasons.contains(&"it is a link or no ordinary file, and is not followed"));
-    let skills = take(&owner, &folder.path().join("skills"), ImportFormat::Skills).await.unwrap();
+    let skills = take(&owner, &folder.path().join("skills"), ImportSource::Skills).await.unwrap();
     assert_eq!(addresses(&skills), ["skills://review", "skills://short"]);
     assert_eq!(skills.skipped.len(), 1);
-    let agents = ImportFormat::File { uri: uri("guidance://agents") };
+    let agents = ImportSource::File { uri: "guidance://agents".to_owned() };
     take(&owner, &folder.path().join("AGENTS.md"), agents.clone()).await.unwrap();
     assert_eq!(owner.read(&uri("guidance://agents"), None).await.unwrap().entry.body, "# Agents");
     assert_eq!(owner.prompts().await.unwrap().len(), 2);
@@ -81,11 +80,11 @@ async fn folders_agents_files_and_skills_come_in() {
     // Those who may only add, add; what is there is left out.
     file("skills/review/SKILL.md", b"Review twice.");
     let appender = stage.handle("a", access(Role::Appender, &[], &[])).await;
-    let again = take(&appender, &folder.path().join("skills"), ImportFormat::Skills).await.unwrap();
+    let again = take(&appender, &folder.path().join("skills"), ImportSource::Skills).await.unwrap();
     let outcomes: Vec<_> = again.entries.iter().map(|file| file.outcome).collect();
     assert_eq!((outcomes, again.skipped.len()), (vec![ImportOutcome::Unchanged], 2));
     let reader = stage.handle("r", access(Role::Reader, &[], &[])).await;
-    let refused = take(&reader, &folder.path().join("skills"), ImportFormat::Skills).await;
+    let refused = take(&reader, &folder.path().join("skills"), ImportSource::Skills).await;
     assert_eq!(refused.unwrap_err().code(), "forbidden_role");
     // What is no file at all is not read.
     let refused = take(&owner, folder.path(), agents).await.unwrap_err();
@@ -137,7 +136,7 @@ async fn rich() -> Stage {
 async fn kept(stage: &Stage) -> Vec<String> {
     let owner = stage.owner().await;
     let mut all = Vec::new();
-    for meta in owner.list(capdeck_capsule::ListRequest::default()).await.unwrap().items {
+    for meta in owner.list(capdeck_capsule::ListQuery::default()).await.unwrap().items {
         let entry = owner.read(&meta.uri, None).await.unwrap().entry;
         let blob = owner.read_blob(&meta.uri, None).await.ok().map(|blob| blob.bytes);
         let commit = meta.commit_at_write.map(|commit| commit.hash);
@@ -169,15 +168,15 @@ async fn a_round_trip_keeps_what_writers_gave() {
         let other = Stage::new().await;
         let importer = other.handle("importer", access(Role::Owner, &[], &[])).await;
         // Nothing happens in a rehearsal, and it says what will.
-        let request = ImportRequest {
-            source: path.clone(),
-            form: ImportFormat::Export,
+        let request = ImportFilesRequest {
+            path: path.clone(),
+            form: ImportSource::Export,
             existing: ExistingEntryMode::Replace,
             mode: ImportMode::Rehearse,
         };
         let plan = import(&importer, &request).await.unwrap();
         assert_eq!(kept(&other).await.len(), 6, "no entries, and the built-in schemes");
-        let done = take(&importer, &path, ImportFormat::Export).await.unwrap();
+        let done = take(&importer, &path, ImportSource::Export).await.unwrap();
         assert_eq!(plan, done);
         assert_eq!((done.schemes.len(), done.entries.len(), done.skipped.len()), (2, 8, 0));
         assert_eq!(kept(&other).await, before, "{form:?}");
@@ -188,21 +187,21 @@ async fn a_round_trip_keeps_what_writers_gave() {
         assert_eq!(meta.written_by, "local");
         assert!(read.entry.meta.commit_at_write.unwrap().is_claimed);
         // Once more changes nothing.
-        let again = take(&importer, &path, ImportFormat::Export).await.unwrap();
+        let again = take(&importer, &path, ImportSource::Export).await.unwrap();
         assert!(again.entries.iter().all(|file| file.outcome == ImportOutcome::Unchanged));
         assert!(again.schemes.is_empty() && again.skipped.is_empty());
         assert!(other.capsules.store("team").await.unwrap().verify().await.unwrap().is_clean());
         // An edited file is a new version; with `Keep` it is left out.
         if form == ExportFormat::Folder {
             fs::write(path.join("docs/one.md"), "edited").unwrap();
-            let keep = ImportRequest {
+            let keep = ImportFilesRequest {
                 existing: ExistingEntryMode::Keep,
                 mode: ImportMode::Write,
                 ..request.clone()
             };
             let kept = import(&importer, &keep).await.unwrap();
             assert!(kept.skipped[0].reason.contains("version 1 and is kept"), "{kept:?}");
-            let replaced = take(&importer, &path, ImportFormat::Export).await.unwrap();
+            let replaced = take(&importer, &path, ImportSource::Export).await.unwrap();
             let changed: Vec<_> = replaced
                 .entries
                 .iter()
@@ -257,7 +256,7 @@ async fn an_archive_that_tar_made_is_read() {
     for options in [&["--format=gnu"][..], &["--format=pax"], &["--format=ustar"]] {
         let archive = packed(&folder, options, &["."]);
         let other = Stage::new().await;
-        let done = take(&other.owner().await, &archive, ImportFormat::Export).await.unwrap();
+        let done = take(&other.owner().await, &archive, ImportSource::Export).await.unwrap();
         assert_eq!((done.entries.len(), done.skipped.len()), (8, 0), "{options:?} {done:?}");
         assert_eq!(kept(&other).await, kept(&stage).await, "{options:?}");
     }
@@ -265,10 +264,10 @@ async fn an_archive_that_tar_made_is_read() {
     fs::remove_file(folder.join("capsule.json")).unwrap();
     let archive = packed(&folder, &[], &["docs", "runbooks"]);
     let other = Stage::new().await;
-    let done = take(&other.owner().await, &archive, ImportFormat::Export).await.unwrap();
+    let done = take(&other.owner().await, &archive, ImportSource::Export).await.unwrap();
     assert_eq!(done.entries.len(), 4);
     assert!(reasons(&done)[0].1.contains("no scheme `runbooks://`"), "{done:?}");
-    let refused = take(&other.owner().await, &folder, ImportFormat::Export).await.unwrap_err();
+    let refused = take(&other.owner().await, &folder, ImportSource::Export).await.unwrap_err();
     assert!(refused.to_string().contains("no `capsule.json`"), "{refused}");
 }
 
@@ -318,7 +317,7 @@ async fn an_archive_with_tricks_touches_nothing_else() {
         (b'0', "docs/.tmp", b"x"),
     ];
     fs::write(&path, archive(&members)).unwrap();
-    let done = take(&owner, &path, ImportFormat::Export).await.unwrap();
+    let done = take(&owner, &path, ImportSource::Export).await.unwrap();
     assert_eq!(addresses(&done), ["docs://twice"], "{done:?}");
     assert_eq!(owner.read(&uri("docs://twice"), None).await.unwrap().entry.body, "first");
     assert_eq!(done.skipped.len(), 13, "{:?}", reasons(&done));
@@ -360,7 +359,7 @@ async fn a_manifest_is_not_trusted() {
         (b'0', "extra/new.md", b"x"),
     ];
     fs::write(&path, archive(&members)).unwrap();
-    let done = take(&owner, &path, ImportFormat::Export).await.unwrap();
+    let done = take(&owner, &path, ImportSource::Export).await.unwrap();
     assert_eq!(addresses(&done), ["docs://forged", "docs://named", "extra://new"], "{done:?}");
     assert_eq!(done.skipped.len(), 6, "{:?}", reasons(&done));
     let forged = owner.read(&uri("docs://forged"), None).await.unwrap().entry.meta;
@@ -405,12 +404,12 @@ async fn a_damaged_archive_is_refused_whole() {
     ] {
         let path = place.path().join(name);
         fs::write(&path, bytes).unwrap();
-        let refused = take(&owner, &path, ImportFormat::Export).await.unwrap_err();
+        let refused = take(&owner, &path, ImportSource::Export).await.unwrap_err();
         let source = std::error::Error::source(&refused).map(ToString::to_string);
         let told = format!("{refused} {}", source.unwrap_or_default());
         assert!(told.contains(expected), "{name}: {told}");
     }
-    assert!(owner.list(capdeck_capsule::ListRequest::default()).await.unwrap().items.is_empty());
+    assert!(owner.list(capdeck_capsule::ListQuery::default()).await.unwrap().items.is_empty());
 }
 
 /// Everything is checked before anything is written, and a rehearsal says the same.
@@ -429,9 +428,9 @@ async fn a_bad_scheme_leaves_no_other_scheme_behind() {
             &[(b'0', "capsule.json", manifest.as_bytes()), (b'0', "facts/x.md", b"x")];
         fs::write(&path, archive(members)).unwrap();
         for mode in [ImportMode::Rehearse, ImportMode::Write] {
-            let request = ImportRequest {
-                source: path.clone(),
-                form: ImportFormat::Export,
+            let request = ImportFilesRequest {
+                path: path.clone(),
+                form: ImportSource::Export,
                 existing: ExistingEntryMode::Replace,
                 mode,
             };
@@ -454,14 +453,14 @@ async fn a_rehearsal_checks_entries_of_new_schemes() {
         (b'0', "facts/good.json", b"{}"),
     ];
     fs::write(&path, archive(members)).unwrap();
-    let request = ImportRequest {
-        source: path,
-        form: ImportFormat::Export,
+    let request = ImportFilesRequest {
+        path,
+        form: ImportSource::Export,
         existing: ExistingEntryMode::Replace,
         mode: ImportMode::Rehearse,
     };
     let rehearsed = import(&owner, &request).await.unwrap();
     assert_eq!(addresses(&rehearsed), ["facts://good"]);
-    let written = import(&owner, &ImportRequest { mode: ImportMode::Write, ..request }).await;
+    let written = import(&owner, &ImportFilesRequest { mode: ImportMode::Write, ..request }).await;
     assert_eq!(written.unwrap(), rehearsed);
 }

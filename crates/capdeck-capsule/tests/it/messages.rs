@@ -3,13 +3,13 @@
 use std::fs;
 
 use capdeck_capsule::{
-    CapsuleAuthor, CapsuleHandle, PollRequest, Role, SignalDraft, StoreLimits, StoreOptions,
-    StoreWrite, WriteDurability,
+    CapsuleAuthor, CapsuleHandle, PollSignalsRequest, Role, SendSignalRequest, StoreLimits,
+    StoreOptions, StoreWrite, WriteDurability,
 };
 
 use crate::stage::{Stage, access, fill, options, uri};
 
-async fn kinds(session: &CapsuleHandle, request: PollRequest) -> Vec<String> {
+async fn kinds(session: &CapsuleHandle, request: PollSignalsRequest) -> Vec<String> {
     session
         .poll_signals(request)
         .await
@@ -26,26 +26,33 @@ async fn signals_come_in_order_from_where_they_were_acknowledged() {
     let owner = stage.owner().await;
     let reader = stage.handle("reader", access(Role::Reader, &[], &[])).await;
     fill(&owner, &[("docs://a", "x"), ("docs://a", "y")]).await;
-    let text = SignalDraft { text: Some("done".to_owned()), ..SignalDraft::of_kind("build.done") };
+    let text = SendSignalRequest {
+        text: Some("done".to_owned()),
+        ..SendSignalRequest::of_kind("build.done")
+    };
     owner.send_signal(text).await.unwrap();
-    let whispered = SignalDraft { to: Some("other".to_owned()), ..SignalDraft::of_kind("whisper") };
+    let whispered =
+        SendSignalRequest { to: Some("other".to_owned()), ..SendSignalRequest::of_kind("whisper") };
     owner.send_signal(whispered).await.unwrap();
     assert_eq!(
-        kinds(&reader, PollRequest::default()).await,
+        kinds(&reader, PollSignalsRequest::default()).await,
         ["entry.created", "entry.updated", "build.done"]
     );
-    let first =
-        reader.poll_signals(PollRequest { limit: 2, ..PollRequest::default() }).await.unwrap();
+    let first = reader
+        .poll_signals(PollSignalsRequest { limit: 2, ..PollSignalsRequest::default() })
+        .await
+        .unwrap();
     assert!(first.has_more);
     reader.acknowledge(first.next_cursor.as_deref().unwrap()).await.unwrap();
-    assert_eq!(kinds(&reader, PollRequest::default()).await, ["build.done"]);
+    assert_eq!(kinds(&reader, PollSignalsRequest::default()).await, ["build.done"]);
     // An older acknowledgement changes nothing.
     reader.acknowledge(&first.signals[0].id).await.unwrap();
     let stage = stage.restarted().await;
     let reader = stage.handle("reader", access(Role::Reader, &[], &[])).await;
-    assert_eq!(kinds(&reader, PollRequest::default()).await, ["build.done"]);
+    assert_eq!(kinds(&reader, PollSignalsRequest::default()).await, ["build.done"]);
     let other = stage.handle("other", access(Role::Reader, &[], &[])).await;
-    let only = PollRequest { kinds: vec!["whisper".to_owned()], ..PollRequest::default() };
+    let only =
+        PollSignalsRequest { kinds: vec!["whisper".to_owned()], ..PollSignalsRequest::default() };
     assert_eq!(kinds(&other, only).await, ["whisper"]);
 }
 
@@ -60,13 +67,13 @@ async fn a_write_that_fails_is_not_told() {
     for _ in 0..2 {
         let error = owner.write(StoreWrite::create(uri("docs://a"), "x")).await.unwrap_err();
         assert_eq!(error.code(), "io_failed");
-        assert!(owner.send_signal(SignalDraft::of_kind("lost")).await.is_err());
+        assert!(owner.send_signal(SendSignalRequest::of_kind("lost")).await.is_err());
     }
-    assert_eq!(kinds(&owner, PollRequest::default()).await, Vec::<String>::new());
+    assert_eq!(kinds(&owner, PollSignalsRequest::default()).await, Vec::<String>::new());
     fs::create_dir(&journal).unwrap();
     fill(&owner, &[("docs://a", "x")]).await;
-    owner.send_signal(SignalDraft::of_kind("kept")).await.unwrap();
-    assert_eq!(kinds(&owner, PollRequest::default()).await, ["entry.created", "kept"]);
+    owner.send_signal(SendSignalRequest::of_kind("kept")).await.unwrap();
+    assert_eq!(kinds(&owner, PollSignalsRequest::default()).await, ["entry.created", "kept"]);
     let report = stage.capsules.store("team").await.unwrap().verify().await.unwrap();
     assert!(report.is_clean(), "{:?}", report.problems);
 }
@@ -76,15 +83,18 @@ async fn old_signals_are_read_from_their_files() {
     let stage = Stage::new().await;
     let owner = stage.owner().await;
     for number in 0..2_050 {
-        owner.send_signal(SignalDraft::of_kind(&format!("n{number}"))).await.unwrap();
+        owner.send_signal(SendSignalRequest::of_kind(&format!("n{number}"))).await.unwrap();
     }
-    let first =
-        owner.poll_signals(PollRequest { limit: 3, ..PollRequest::default() }).await.unwrap();
+    let first = owner
+        .poll_signals(PollSignalsRequest { limit: 3, ..PollSignalsRequest::default() })
+        .await
+        .unwrap();
     assert_eq!(
         first.signals.iter().map(|signal| signal.kind.as_str()).collect::<Vec<_>>(),
         ["n0", "n1", "n2"]
     );
-    let next = PollRequest { after: first.next_cursor, limit: 1, ..PollRequest::default() };
+    let next =
+        PollSignalsRequest { after: first.next_cursor, limit: 1, ..PollSignalsRequest::default() };
     assert_eq!(kinds(&owner, next).await, ["n3"]);
 }
 
@@ -93,22 +103,23 @@ async fn bad_signals_are_refused() {
     let stage = Stage::new().await;
     let owner = stage.owner().await;
     let bad = [
-        SignalDraft::of_kind(""),
-        SignalDraft::of_kind("with space"),
-        SignalDraft::of_kind("entry.created"),
-        SignalDraft::of_kind(&"k".repeat(65)),
-        SignalDraft { to: Some("a\nb".to_owned()), ..SignalDraft::of_kind("x") },
-        SignalDraft { text: Some("t".repeat(5_000)), ..SignalDraft::of_kind("x") },
-        SignalDraft {
+        SendSignalRequest::of_kind(""),
+        SendSignalRequest::of_kind("with space"),
+        SendSignalRequest::of_kind("entry.created"),
+        SendSignalRequest::of_kind(&"k".repeat(65)),
+        SendSignalRequest { to: Some("a\nb".to_owned()), ..SendSignalRequest::of_kind("x") },
+        SendSignalRequest { text: Some("t".repeat(5_000)), ..SendSignalRequest::of_kind("x") },
+        SendSignalRequest {
             data: serde_json::json!({"x": "y".repeat(9_000)}).as_object().cloned(),
-            ..SignalDraft::of_kind("x")
+            ..SendSignalRequest::of_kind("x")
         },
     ];
     for signal in bad {
         assert!(owner.send_signal(signal.clone()).await.is_err(), "{signal:?}");
     }
     assert_eq!(owner.acknowledge("sig_nonsense").await.unwrap_err().code(), "bad_cursor");
-    let request = PollRequest { after: Some("../../x".to_owned()), ..PollRequest::default() };
+    let request =
+        PollSignalsRequest { after: Some("../../x".to_owned()), ..PollSignalsRequest::default() };
     assert_eq!(owner.poll_signals(request).await.unwrap_err().code(), "bad_cursor");
 }
 

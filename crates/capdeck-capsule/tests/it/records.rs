@@ -2,11 +2,10 @@
 
 use std::{fs, sync::Arc};
 
-use capdeck_capsule::service::AuditFilter;
 use capdeck_capsule::{
-    AuditMode, AuditOutcome, CapsuleAccess, CapsuleAuthor, CapsuleRegistry, CapsuleUpdate,
-    EntrySearchRequest, EntryUri, ListRequest, NewShare, PatchStep, REGISTRY_LOG, Role,
-    ShareExpiry, StoreOptions, StoreWrite, query_audit, verify_audit,
+    AddShareRequest, AuditFilter, AuditMode, AuditOutcome, CapsuleAuthor,
+    CapsuleRegistry, CapsuleUpdate, EntryUri, ListQuery, PatchStep, REGISTRY_LOG, Role,
+    SearchQuery, ShareExpiry, StoreOptions, StoreWrite, query_audit, verify_audit,
 };
 
 use crate::stage::{Stage, access, fill, options, uri};
@@ -42,9 +41,9 @@ async fn spec_26_22_each_call_is_one_line_without_content() {
     calls.push(("read", Denied));
     guest.write(StoreWrite::create(uri("docs://b"), CANARY)).await.unwrap_err();
     calls.push(("write.create", Denied));
-    owner.search(EntrySearchRequest::words(CANARY)).await.unwrap();
+    owner.search(SearchQuery::words(CANARY)).await.unwrap();
     calls.push(("search", Done));
-    owner.list(ListRequest::default()).await.unwrap();
+    owner.list(ListQuery::default()).await.unwrap();
     calls.push(("list", Done));
     owner.memory_set(CANARY, CANARY).await.unwrap();
     calls.push(("memory.set", Done));
@@ -134,9 +133,9 @@ async fn what_failed_unrecorded_is_not_told_as_done() {
     fs::remove_dir(&logs).unwrap();
     let error = owner.read(&uri("docs://a"), None).await.unwrap_err();
     assert_eq!(error.code(), "not_found");
-    assert_eq!(owner.list(ListRequest::default()).await.unwrap_err().code(), "audit_failed");
+    assert_eq!(owner.list(ListQuery::default()).await.unwrap_err().code(), "audit_failed");
     fs::create_dir(&logs).unwrap();
-    owner.list(ListRequest::default()).await.unwrap();
+    owner.list(ListQuery::default()).await.unwrap();
     let actions: Vec<String> = query_audit(&logs, "", &AuditFilter::default(), 9)
         .unwrap()
         .into_iter()
@@ -165,9 +164,11 @@ async fn lenient_recording_catches_up() {
 #[tokio::test]
 async fn a_share_is_opened_by_its_token_alone() {
     let stage = Stage::new().await;
-    let new = |expires_at| NewShare {
+    let new = |expires_at| AddShareRequest {
         name: "ci".to_owned(),
-        access: access(Role::Appender, &["notes://ci"], &["notes://ci/old"]),
+        role: Role::Appender,
+        uri_prefixes: vec!["notes://ci".to_owned()],
+        denied_prefixes: vec!["notes://ci/old".to_owned()],
         expires_at,
     };
     let (share, token) = stage.capsules.add_share("team", new(ShareExpiry::Never)).await.unwrap();
@@ -213,9 +214,11 @@ async fn the_registry_records_capsules_shares_and_refused_tokens() {
     capsules.create(update("second")).await.unwrap();
     capsules.create(update("second")).await.unwrap_err();
     capsules.update("second", update("renamed")).await.unwrap();
-    let new = NewShare {
+    let new = AddShareRequest {
         name: "ci".to_owned(),
-        access: CapsuleAccess::owner(),
+        role: Role::Owner,
+        uri_prefixes: Vec::new(),
+        denied_prefixes: Vec::new(),
         expires_at: ShareExpiry::Never,
     };
     let (share, token) = capsules.add_share("team", new).await.unwrap();

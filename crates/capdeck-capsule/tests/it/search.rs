@@ -1,13 +1,10 @@
 //! Finding entries by what they say.
 
-use capdeck_capsule::{CapsuleAuthor, EntrySearchRequest, RiskClass, Role, StoreWrite, UriPrefix};
+use capdeck_capsule::{CapsuleAuthor, RiskClass, Role, SearchQuery, StoreWrite};
 
 use crate::stage::{Stage, access, fill, uri};
 
-async fn found(
-    session: &capdeck_capsule::CapsuleHandle,
-    request: EntrySearchRequest,
-) -> Vec<String> {
+async fn found(session: &capdeck_capsule::CapsuleHandle, request: SearchQuery) -> Vec<String> {
     let page = session.search(request).await.unwrap();
     page.hits.into_iter().map(|hit| hit.meta.uri.to_string()).collect()
 }
@@ -35,7 +32,7 @@ async fn library() -> Stage {
 async fn words_beginnings_phrases_and_typing_errors_find() {
     let stage = library().await;
     let owner = stage.owner().await;
-    let find = |query: &str| found(&owner, EntrySearchRequest::words(query));
+    let find = |query: &str| found(&owner, SearchQuery::words(query));
     assert_eq!(find("deploy production").await[0], "docs://deploy");
     assert_eq!(find("authentication").await[0], "docs://auth");
     assert_eq!(find("authent").await, ["docs://auth"]);
@@ -47,7 +44,7 @@ async fn words_beginnings_phrases_and_typing_errors_find() {
     assert_eq!(find("fun*").await, ["guidance://style"]);
     assert_eq!(find("user name").await[0], "api-data://user");
     assert_eq!(find("nonexistentword").await, Vec::<String>::new());
-    let error = owner.search(EntrySearchRequest::words(" ?! ")).await.unwrap_err();
+    let error = owner.search(SearchQuery::words(" ?! ")).await.unwrap_err();
     assert_eq!(error.code(), "invalid_input");
 }
 
@@ -72,55 +69,47 @@ async fn filters_narrow_and_pages_go_on() {
         })
         .await
         .unwrap();
-    let base = EntrySearchRequest::words("deploy");
+    let base = SearchQuery::words("deploy");
     let all = found(&owner, base.clone()).await;
     assert_eq!(all.len(), 3, "{all:?}");
     let only = ["notes://deploy/today"];
     assert_eq!(
-        found(&owner, EntrySearchRequest { scheme: Some("notes".to_owned()), ..base.clone() })
+        found(&owner, SearchQuery { scheme: Some("notes".to_owned()), ..base.clone() }).await,
+        only
+    );
+    assert_eq!(
+        found(&owner, SearchQuery { tags: vec!["ops".to_owned()], ..base.clone() }).await,
+        only
+    );
+    assert_eq!(
+        found(&owner, SearchQuery { author: Some("bot".to_owned()), ..base.clone() }).await,
+        only
+    );
+    assert_eq!(
+        found(&owner, SearchQuery { author: Some("prn_9".to_owned()), ..base.clone() }).await,
+        only
+    );
+    assert_eq!(
+        found(&owner, SearchQuery { risk_class: Some(RiskClass::SpecificCode), ..base.clone() })
             .await,
         only
     );
     assert_eq!(
-        found(&owner, EntrySearchRequest { tags: vec!["ops".to_owned()], ..base.clone() }).await,
-        only
-    );
-    assert_eq!(
-        found(&owner, EntrySearchRequest { author: Some("bot".to_owned()), ..base.clone() }).await,
-        only
-    );
-    assert_eq!(
-        found(&owner, EntrySearchRequest { author: Some("prn_9".to_owned()), ..base.clone() })
+        found(&owner, SearchQuery { prefix: Some("notes://deploy".to_owned()), ..base.clone() })
             .await,
-        only
-    );
-    assert_eq!(
-        found(
-            &owner,
-            EntrySearchRequest { risk_class: Some(RiskClass::SpecificCode), ..base.clone() }
-        )
-        .await,
-        only
-    );
-    assert_eq!(
-        found(
-            &owner,
-            EntrySearchRequest { prefix: UriPrefix::parse("notes://deploy").ok(), ..base.clone() }
-        )
-        .await,
         only
     );
     let written =
         owner.read(&uri("notes://deploy/today"), None).await.unwrap().entry.meta.written_at;
-    let before = EntrySearchRequest {
+    let before = SearchQuery {
         written_before: Some("2020-01-01T00:00:00Z".parse().unwrap()),
         ..base.clone()
     };
     assert!(found(&owner, before).await.is_empty());
-    let after = EntrySearchRequest { written_after: Some(written), ..base.clone() };
+    let after = SearchQuery { written_after: Some(written), ..base.clone() };
     assert!(found(&owner, after).await.is_empty());
 
-    let mut request = EntrySearchRequest { limit: 1, ..base };
+    let mut request = SearchQuery { limit: 1, ..base };
     let mut seen = Vec::new();
     loop {
         let page = owner.search(request.clone()).await.unwrap();
@@ -140,7 +129,7 @@ async fn filters_narrow_and_pages_go_on() {
 async fn the_index_follows_every_write() {
     let stage = library().await;
     let owner = stage.owner().await;
-    let find = |query: &str| found(&owner, EntrySearchRequest::words(query));
+    let find = |query: &str| found(&owner, SearchQuery::words(query));
     assert!(find("zebra").await.is_empty());
     fill(&owner, &[("docs://zoo", "zebra")]).await;
     assert_eq!(find("zebra").await, ["docs://zoo"]);

@@ -3,8 +3,8 @@
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use capdeck_capsule::{
-    BodyFormat, CapsuleRegistry, CapsuleUpdate, CapsuleVisibility, ListOrder, ListRequest,
-    PatchStep, Role, Scheme, StoreError, StoreMode, StoreOptions, StoreWrite,
+    BodyFormat, CapsuleRegistry, CapsuleUpdate, CapsuleVisibility, ListQuery, PatchStep, Role,
+    Scheme, StoreError, StoreMode, StoreOptions, StoreWrite,
 };
 
 use crate::stage::{Stage, access, fill, options, uri};
@@ -79,10 +79,10 @@ async fn everything_is_there_after_a_restart() {
     };
     owner.write(tagged).await.unwrap();
     owner.delete(&uri("docs://gone"), None).await.unwrap();
-    let before = owner.list(ListRequest::default()).await.unwrap();
+    let before = owner.list(ListQuery::default()).await.unwrap();
     let stage = stage.restarted().await;
     let owner = stage.owner().await;
-    assert_eq!(owner.list(ListRequest::default()).await.unwrap(), before);
+    assert_eq!(owner.list(ListQuery::default()).await.unwrap(), before);
     assert_eq!(owner.read(&uri("docs://a"), Some(1)).await.unwrap().entry.body, "one");
     assert_eq!(owner.deleted().await.unwrap().len(), 1);
     assert_eq!(owner.restore(&uri("docs://gone"), 1, None).await.unwrap().version, 2);
@@ -252,8 +252,8 @@ async fn listings_come_in_pages() {
         };
         owner.write(write).await.unwrap();
     }
-    for order in [ListOrder::ByUri, ListOrder::ByTime] {
-        let mut request = ListRequest { limit: 10, order, ..ListRequest::default() };
+    for latest_first in [false, true] {
+        let mut request = ListQuery { limit: 10, latest_first, ..ListQuery::default() };
         let mut seen = Vec::new();
         loop {
             let page = owner.list(request.clone()).await.unwrap();
@@ -266,13 +266,13 @@ async fn listings_come_in_pages() {
         }
         seen.sort();
         seen.dedup();
-        assert_eq!(seen.len(), 23, "{order:?}");
-        let other = ListRequest { tag: Some("even".to_owned()), ..request };
+        assert_eq!(seen.len(), 23, "{latest_first}");
+        let other = ListQuery { tag: Some("even".to_owned()), ..request };
         assert_eq!(owner.list(other).await.unwrap_err().code(), "bad_cursor");
     }
-    let even = ListRequest { tag: Some("even".to_owned()), ..ListRequest::default() };
+    let even = ListQuery { tag: Some("even".to_owned()), ..ListQuery::default() };
     assert_eq!(owner.list(even).await.unwrap().items.len(), 12);
-    let bad = ListRequest { cursor: Some("nonsense".to_owned()), ..ListRequest::default() };
+    let bad = ListQuery { cursor: Some("nonsense".to_owned()), ..ListQuery::default() };
     assert_eq!(owner.list(bad).await.unwrap_err().code(), "bad_cursor");
 }
 

@@ -7,8 +7,8 @@ use std::{
 };
 
 use capdeck_capsule::{
-    BlobSource, ExistingEntryMode, ImportFormat, ImportMode, ImportRequest, Role, StoreWrite,
-    export_folder, export_git_stream, export_tar, import,
+    BlobSource, ExistingEntryMode, ExportFormat, ImportFilesRequest, ImportMode, ImportSource,
+    Role, StoreWrite, export, import,
 };
 
 use crate::stage::{Stage, access, fill, uri};
@@ -35,7 +35,7 @@ async fn a_folder_holds_the_content_that_is_seen() {
     let stage = filled().await;
     let guest = stage.handle("guest", access(Role::Reader, &[], &["docs://team"])).await;
     let target = tempfile::tempdir().unwrap();
-    let report = export_folder(&guest, target.path()).await.unwrap();
+    let report = export(&guest, ExportFormat::Folder, target.path()).await.unwrap();
     assert_eq!(report.entries, 3);
     assert_eq!(fs::read_to_string(target.path().join("docs/readme.md")).unwrap(), "hello again");
     assert_eq!(fs::read_to_string(target.path().join("api-data/pets.json")).unwrap(), "[1, 2]");
@@ -43,7 +43,7 @@ async fn a_folder_holds_the_content_that_is_seen() {
     let manifest = fs::read_to_string(target.path().join("capsule.json")).unwrap();
     assert!(manifest.contains("\"version\": 2") && !manifest.contains("docs://team"), "{manifest}");
     // Never over something that is there.
-    assert!(export_folder(&guest, target.path()).await.is_err());
+    assert!(export(&guest, ExportFormat::Folder, target.path()).await.is_err());
 }
 
 #[tokio::test]
@@ -54,8 +54,10 @@ async fn tar_can_read_the_archive() {
     // No place to cut it so that both parts fit the two name fields of a header.
     let long = format!("api-data://{}", [64, 64, 64, 5].map(|most| "n".repeat(most)).join("/"));
     fill(&owner, &[(&deep, "deep"), (&long, "{}")]).await;
-    let mut bytes = Vec::new();
-    let report = export_tar(&owner, &mut bytes).await.unwrap();
+    let exported = tempfile::tempdir().unwrap();
+    let archive = exported.path().join("tar");
+    let report = export(&owner, ExportFormat::Tar, &archive).await.unwrap();
+    let bytes = fs::read(&archive).unwrap();
     assert_eq!((report.entries, bytes.len() % 512), (6, 0));
     let target = tempfile::tempdir().unwrap();
     fs::write(target.path().join("capsule.tar"), &bytes).unwrap();
@@ -73,9 +75,9 @@ async fn tar_can_read_the_archive() {
     // And so can an import.
     let other = Stage::new().await;
     let source = target.path().join("capsule.tar");
-    let request = ImportRequest {
-        source,
-        form: ImportFormat::Export,
+    let request = ImportFilesRequest {
+        path: source,
+        form: ImportSource::Export,
         existing: ExistingEntryMode::Replace,
         mode: ImportMode::Write,
     };
@@ -94,11 +96,10 @@ async fn git_can_read_the_past() {
         })
         .await
         .unwrap();
-    let mut stream = Vec::new();
-    assert_eq!(export_git_stream(&owner, &mut stream).await.unwrap().entries, 6);
     let target = tempfile::tempdir().unwrap();
     let file = target.path().join("stream");
-    fs::write(&file, &stream).unwrap();
+    let exported = export(&owner, ExportFormat::GitStream, &file).await.unwrap();
+    assert_eq!(exported.entries, 6);
     let git = |arguments: &[&str], input: Option<&Path>| {
         let mut command = Command::new("git");
         command.arg("-C").arg(target.path()).args(arguments).stderr(Stdio::null());

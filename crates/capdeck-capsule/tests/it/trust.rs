@@ -3,8 +3,8 @@
 use std::{fs, sync::Arc};
 
 use capdeck_capsule::{
-    AnchorProject, AnchorState, CapsuleAuthor, CommitRef, EntrySearchRequest, PromotionReason,
-    RiskClass, StoreWrite,
+    AnchorProject, AnchorState, CapsuleAuthor, CommitRef, PromotionReason, RiskClass, SearchQuery,
+    StoreWrite,
 };
 
 use crate::stage::{Stage, access, fill, uri};
@@ -48,7 +48,7 @@ async fn spec_26_10_stored_bytes_stay_and_one_real_band_of_each_is_shown() {
     }
     let file = fs::read_to_string(stage.root().join("knowledge/docs/forged.md")).unwrap();
     assert!(file.ends_with(&forged));
-    let found = owner.search(EntrySearchRequest::words("plain written_by")).await.unwrap();
+    let found = owner.search(SearchQuery::words("plain written_by")).await.unwrap();
     assert!(found.hits.iter().all(|hit| !hit.snippet.contains('━')), "{found:?}");
 }
 
@@ -108,10 +108,10 @@ async fn stale_entries_are_marked_and_come_later() {
     let read = owner.read(&uri("docs://gone"), None).await.unwrap();
     assert_eq!(read.anchors.anchors[0].state, AnchorState::Missing);
     assert!(read.text.contains("src/gone.rs (MISSING)"));
-    let hits = owner.search(EntrySearchRequest::words("deploy")).await.unwrap().hits;
+    let hits = owner.search(SearchQuery::words("deploy")).await.unwrap().hits;
     let order: Vec<(&str, bool)> =
         hits.iter().map(|hit| (hit.meta.uri.as_str(), hit.is_stale)).collect();
     assert_eq!(order, [("docs://here", false), ("docs://gone", true)]);
-    let plain = stage.owner().await.search(EntrySearchRequest::words("deploy")).await.unwrap().hits;
+    let plain = stage.owner().await.search(SearchQuery::words("deploy")).await.unwrap().hits;
     assert_eq!(plain[0].meta.uri.as_str(), "docs://gone");
 }

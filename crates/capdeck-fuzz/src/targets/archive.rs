@@ -7,9 +7,9 @@ use std::{
 };
 
 use capdeck_capsule::{
-    CapsuleAccess, CapsuleAuthor, CapsuleRegistry, CapsuleUpdate, ExistingEntryMode, ImportFormat,
-    ImportMode, ImportReport, ImportRequest, ListRequest, Store as _, StoreError, StoreOptions,
-    WriteDurability, import,
+    CapsuleAccess, CapsuleAuthor, CapsuleRegistry, CapsuleUpdate, EntryScope, ExistingEntryMode,
+    ImportFilesRequest, ImportMode, ImportReport, ImportSource, ListQuery, Store as _, StoreError,
+    StoreOptions, WriteDurability, import,
 };
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -152,9 +152,9 @@ impl ArchiveStage {
         let author = CapsuleAuthor::client("fuzz");
         let session = self.capsules.handle(name, author, CapsuleAccess::owner()).await.unwrap();
         let source = source.to_owned();
-        let request = ImportRequest {
-            source,
-            form: ImportFormat::Export,
+        let request = ImportFilesRequest {
+            path: source,
+            form: ImportSource::Export,
             existing: ExistingEntryMode::Replace,
             mode,
         };
@@ -166,9 +166,9 @@ impl ArchiveStage {
         let schemes =
             store.schemes().await.unwrap().into_iter().map(|scheme| scheme.name).collect();
         let mut entries = BTreeMap::new();
-        let mut request = ListRequest { limit: 1_000, ..ListRequest::default() };
+        let mut request = ListQuery { limit: 1_000, ..ListQuery::default() };
         loop {
-            let page = store.list(&request).await.unwrap();
+            let page = store.list(&request, &EntryScope::all()).await.unwrap();
             for meta in &page.items {
                 entries.insert(meta.uri.to_string(), meta.version);
             }

@@ -20,8 +20,8 @@ use std::{
 };
 
 use capdeck_capsule::{
-    CapsuleAccess, CapsuleAuthor, CapsuleHandle, CapsuleRegistry, CapsuleUpdate,
-    EntrySearchRequest, EntryUri, FileStore, Store as _, StoreOptions, StoreWrite, WriteDurability,
+    CapsuleAccess, CapsuleAuthor, CapsuleHandle, CapsuleRegistry, CapsuleUpdate, EntryUri,
+    FileStore, SearchQuery, Store as _, StoreOptions, StoreWrite, WriteDurability,
 };
 use capdeck_test::bench::{
     CapsuleComparison, CapsuleFigures, CapsuleRow, ClosedLoop, OpenFigures, render_capsules,
@@ -78,7 +78,7 @@ fn measure() {
     let (capsules, session) = runtime.block_on(open(folder.path(), WriteDurability::Synced));
     let capsule_ms = milliseconds(begun);
     let begun = Instant::now();
-    runtime.block_on(session.search(EntrySearchRequest::words("deploy"))).unwrap();
+    runtime.block_on(session.search(SearchQuery::words("deploy"))).unwrap();
     let first_search_ms = milliseconds(begun);
     let begun = Instant::now();
     let sqlite_ms = {
@@ -398,7 +398,7 @@ fn search_both(
     let (mut capsule, mut sqlite) = (BenchTimes::default(), BenchTimes::default());
     for query in QUERIES.iter().cycle().take(SEARCHES) {
         let begun = Instant::now();
-        runtime.block_on(session.search(EntrySearchRequest::words(query))).unwrap();
+        runtime.block_on(session.search(SearchQuery::words(query))).unwrap();
         capsule.add(BenchTimes { times: vec![begun.elapsed()], span: begun.elapsed() });
         let begun = Instant::now();
         search_rows(&connection, query);

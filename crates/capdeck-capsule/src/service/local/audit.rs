@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{LocalCapsuleService, ReachSource, ResolvedCaller, id_of};
+use super::{ReachSource, ResolvedCaller, ServiceCall, id_of};
 use crate::{
     AccessEvent, AuditLogLine, AuditOutcome, AuditReport, CapsuleErrorCode, CapsuleHandle,
     REGISTRY_LOG, Role, StoreError, blocking::blocking, query_audit, service::*, verify_audit,
@@ -14,151 +14,132 @@ const DEFAULT_LINES: usize = 50;
 const MAX_LINES: usize = 10_000;
 
 /// Records a call whose arguments kept it from the service.
-pub(super) async fn refusal(
-    session: &CapsuleHandle,
+pub(crate) async fn note_refusal(
+    call: &ServiceCall<'_>,
     request: NoteRefusalRequest,
 ) -> Result<(), CapsuleError> {
     let error = StoreError::invalid("arguments", "the arguments do not fit");
-    Ok(session.note_failure(request.action, &error)?)
+    Ok(call.session().await?.note_failure(request.action, &error)?)
 }
 
-impl LocalCapsuleService {
-    /// Reads every file of the capsule. The report names places, so it is for those who see all of them.
-    pub(super) async fn verify(
-        &self,
-        caller: &CapsuleCaller,
-        capsule: Option<&str>,
-    ) -> Result<VerifyResponse, CapsuleError> {
-        let session = self.owner(caller, capsule, "verify").await?;
-        if !session.access().scope.is_all() {
-            return Err(CapsuleError::new(
-                CapsuleErrorCode::ForbiddenScope,
-                "only an access to the whole capsule can verify it",
-            ));
-        }
-        let report = self.capsules.store(&session.capsule().id).await?.verify().await?;
-        let clean = report.is_clean();
-        Ok(VerifyResponse { capsule: id_of(&session), report, clean })
+/// Reads every file of the capsule. The report names places, so it is for those who see all of them.
+pub(crate) async fn verify(
+    call: &ServiceCall<'_>,
+    _: VerifyRequest,
+) -> Result<VerifyResponse, CapsuleError> {
+    let session = owner(call, "verify").await?;
+    if !session.access().scope.is_all() {
+        return Err(CapsuleError::new(
+            CapsuleErrorCode::ForbiddenScope,
+            "only an access to the whole capsule can verify it",
+        ));
     }
+    let report = call.service.capsules.store(&session.capsule().id).await?.verify().await?;
+    let clean = report.is_clean();
+    Ok(VerifyResponse { capsule: id_of(&session), report, clean })
+}
 
-    pub(super) async fn verify_audit(
-        &self,
-        caller: &CapsuleCaller,
-        capsule: Option<&str>,
-    ) -> Result<AuditVerifyResponse, CapsuleError> {
-        let session = self.owner(caller, capsule, "audit.verify").await?;
-        let folder = self.logs(&session)?;
-        let report = check_log(folder, "").await?;
-        Ok(AuditVerifyResponse { capsule: Some(id_of(&session)), report })
-    }
+pub(crate) async fn verify_capsule(
+    call: &ServiceCall<'_>,
+    _: AuditVerifyRequest,
+) -> Result<AuditVerifyResponse, CapsuleError> {
+    let session = owner(call, "audit.verify").await?;
+    let report = check_log(logs(call, &session)?, "").await?;
+    Ok(AuditVerifyResponse { capsule: Some(id_of(&session)), report })
+}
 
-    /// The last lines that match, oldest first, without those about what the caller does not reach.
-    pub(super) async fn query_audit(
-        &self,
-        caller: &CapsuleCaller,
-        capsule: Option<&str>,
-        filter: AuditFilter,
-    ) -> Result<AuditLinesResponse, CapsuleError> {
-        let session = self.owner(caller, capsule, "audit.query").await?;
-        let folder = self.logs(&session)?;
-        let mut lines = find_lines(folder, "", filter).await?;
-        let scope = &session.access().scope;
-        lines.retain(|line| line.uri.as_ref().is_none_or(|uri| scope.reaches(uri)));
-        Ok(AuditLinesResponse { capsule: Some(id_of(&session)), lines })
-    }
+/// The last lines that match, oldest first, without those about what the caller does not reach.
+pub(crate) async fn query_capsule(
+    call: &ServiceCall<'_>,
+    filter: AuditFilter,
+) -> Result<AuditLinesResponse, CapsuleError> {
+    let session = owner(call, "audit.query").await?;
+    let mut lines = find_lines(logs(call, &session)?, "", filter).await?;
+    let scope = &session.access().scope;
+    lines.retain(|line| line.uri.as_ref().is_none_or(|uri| scope.reaches(uri)));
+    Ok(AuditLinesResponse { capsule: Some(id_of(&session)), lines })
+}
 
-    pub(super) async fn prune_audit(
-        &self,
-        caller: &CapsuleCaller,
-        capsule: Option<&str>,
-        request: AuditPruneRequest,
-    ) -> Result<AuditPruneResponse, CapsuleError> {
-        let session = self.session(caller, capsule).await?;
-        self.resolve(caller).require_machine("prune the audit")?;
-        let pruned = session.prune_audit(request.before).await?;
-        Ok(AuditPruneResponse { capsule: Some(id_of(&session)), pruned })
-    }
+pub(crate) async fn prune_capsule(
+    call: &ServiceCall<'_>,
+    request: AuditPruneRequest,
+) -> Result<AuditPruneResponse, CapsuleError> {
+    let session = call.session().await?;
+    call.require_machine("prune the audit")?;
+    let pruned = session.prune_audit(request.before).await?;
+    Ok(AuditPruneResponse { capsule: Some(id_of(&session)), pruned })
+}
 
-    pub(super) async fn verify_registry_audit(
-        &self,
-        caller: &CapsuleCaller,
-    ) -> Result<AuditVerifyResponse, CapsuleError> {
-        self.resolve(caller).require_machine("read the registry's audit")?;
-        let folder = self.capsules.registry_logs();
-        let report = check_log(folder, REGISTRY_LOG).await?;
-        Ok(AuditVerifyResponse { capsule: None, report })
-    }
+pub(crate) async fn verify_registry(
+    call: &ServiceCall<'_>,
+    _: RegistryAuditVerifyRequest,
+) -> Result<AuditVerifyResponse, CapsuleError> {
+    call.require_machine("read the registry's audit")?;
+    let report = check_log(call.service.capsules.registry_logs(), REGISTRY_LOG).await?;
+    Ok(AuditVerifyResponse { capsule: None, report })
+}
 
-    pub(super) async fn query_registry_audit(
-        &self,
-        caller: &CapsuleCaller,
-        filter: AuditFilter,
-    ) -> Result<AuditLinesResponse, CapsuleError> {
-        self.resolve(caller).require_machine("read the registry's audit")?;
-        let folder = self.capsules.registry_logs();
-        let lines = find_lines(folder, REGISTRY_LOG, filter).await?;
-        Ok(AuditLinesResponse { capsule: None, lines })
-    }
+pub(crate) async fn query_registry(
+    call: &ServiceCall<'_>,
+    RegistryAuditFilter(filter): RegistryAuditFilter,
+) -> Result<AuditLinesResponse, CapsuleError> {
+    call.require_machine("read the registry's audit")?;
+    let lines = find_lines(call.service.capsules.registry_logs(), REGISTRY_LOG, filter).await?;
+    Ok(AuditLinesResponse { capsule: None, lines })
+}
 
-    pub(super) async fn prune_registry_audit(
-        &self,
-        caller: &CapsuleCaller,
-        request: RegistryAuditPruneRequest,
-    ) -> Result<AuditPruneResponse, CapsuleError> {
-        self.resolve(caller).require_machine("prune the registry's audit")?;
-        let capsules = self.acting_for(caller);
-        let pruned = capsules.prune_registry_audit(request.before).await?;
-        Ok(AuditPruneResponse { capsule: None, pruned })
-    }
+pub(crate) async fn prune_registry(
+    call: &ServiceCall<'_>,
+    request: RegistryAuditPruneRequest,
+) -> Result<AuditPruneResponse, CapsuleError> {
+    call.require_machine("prune the registry's audit")?;
+    let pruned = call.capsules().prune_registry_audit(request.before).await?;
+    Ok(AuditPruneResponse { capsule: None, pruned })
+}
 
-    /// Records what was decided about access, for the process that decides.
-    pub(super) async fn note_access(
-        &self,
-        caller: &CapsuleCaller,
-        event: AccessEvent,
-    ) -> Result<(), CapsuleError> {
-        self.resolve(caller).require_machine("record what was decided about access")?;
-        Ok(self.acting_for(caller).record_access_event(event).await?)
-    }
+/// Records what was decided about access, for the process that decides.
+pub(crate) async fn note_access(
+    call: &ServiceCall<'_>,
+    event: AccessEvent,
+) -> Result<(), CapsuleError> {
+    call.require_machine("record what was decided about access")?;
+    Ok(call.capsules().record_access_event(event).await?)
+}
 
-    /// Records a look around. The person at this machine is not recorded here: the deck's own trail has its calls.
-    pub(super) async fn note_look(
-        &self,
-        caller: &CapsuleCaller,
-        looked: LookAround,
-    ) -> Result<(), CapsuleError> {
-        let ResolvedCaller { author, source, .. } = self.resolve(caller);
-        if source == ReachSource::Machine {
-            return Ok(());
-        }
-        let LookAround { look, capsule, error_code } = looked;
-        let event = AccessEvent {
-            action: look.action().to_owned(),
-            capsule,
-            subject: None,
-            outcome: if error_code.is_some() { AuditOutcome::Denied } else { AuditOutcome::Ok },
-            error_code: error_code.map(|code| code.as_str().to_owned()),
-            self_approved: None,
-        };
-        Ok(self.capsules.acting_for(author).record_access_event(event).await?)
+/// Records a look around. The person at this machine is not recorded here: the deck's own trail has its calls.
+pub(crate) async fn note_look(
+    call: &ServiceCall<'_>,
+    looked: LookAround,
+) -> Result<(), CapsuleError> {
+    let ResolvedCaller { author, source, .. } = call.resolve();
+    if source == ReachSource::Machine {
+        return Ok(());
     }
+    let LookAround { look, capsule, error_code } = looked;
+    let event = AccessEvent {
+        action: look.action().to_owned(),
+        capsule,
+        subject: None,
+        outcome: if error_code.is_some() { AuditOutcome::Denied } else { AuditOutcome::Ok },
+        error_code: error_code.map(|code| code.as_str().to_owned()),
+        self_approved: None,
+    };
+    Ok(call.service.capsules.acting_for(author).record_access_event(event).await?)
+}
 
-    /// The capsule for a caller who owns it. Recorded either way.
-    async fn owner(
-        &self,
-        caller: &CapsuleCaller,
-        capsule: Option<&str>,
-        action: &'static str,
-    ) -> Result<CapsuleHandle, CapsuleError> {
-        let session = self.session(caller, capsule).await?;
-        let judged = StoreError::require_role(session.access().role, Role::Owner, "read the audit");
-        session.recorded(action, judged)?;
-        Ok(session)
-    }
+/// The capsule for a caller who owns it. Recorded either way.
+async fn owner(
+    call: &ServiceCall<'_>,
+    action: &'static str,
+) -> Result<CapsuleHandle, CapsuleError> {
+    let session = call.session().await?;
+    let judged = StoreError::require_role(session.access().role, Role::Owner, "read the audit");
+    session.recorded(action, judged)?;
+    Ok(session)
+}
 
-    fn logs(&self, session: &CapsuleHandle) -> Result<PathBuf, CapsuleError> {
-        Ok(self.capsules.root(&session.capsule().id)?.join("logs"))
-    }
+fn logs(call: &ServiceCall<'_>, session: &CapsuleHandle) -> Result<PathBuf, CapsuleError> {
+    Ok(call.service.capsules.root(&session.capsule().id)?.join("logs"))
 }
 
 /// The last lines of a log that match, oldest first.
@@ -168,9 +149,8 @@ async fn find_lines(
     filter: AuditFilter,
 ) -> Result<Vec<AuditLogLine>, StoreError> {
     let most = if filter.limit == 0 { DEFAULT_LINES } else { filter.limit.min(MAX_LINES) };
-    blocking(move || query_audit(&folder, log, &filter, most))
-        .await
-        .map_err(StoreError::io("read the audit"))?
+    let found = blocking(move || query_audit(&folder, log, &filter, most)).await;
+    found.map_err(StoreError::io("read the audit"))?
 }
 
 async fn check_log(folder: PathBuf, log: &'static str) -> Result<AuditReport, StoreError> {

@@ -2,13 +2,16 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
-use super::{address, id_of, prefix};
+use super::{ServiceCall, address, id_of};
 use crate::{
-    CapsuleHandle, CapsuleSkill, EntrySearchMatch, EntrySearchRequest, ListOrder, ListRequest,
-    PollRequest, RenderedEntry, digest::sha256_hex, service::*,
+    CapsuleHandle, CapsuleSkill, EntrySearchMatch, RenderedEntry, digest::sha256_hex, service::*,
 };
 
-pub(super) async fn overview(session: &CapsuleHandle) -> Result<OverviewResponse, CapsuleError> {
+pub(crate) async fn overview(
+    call: &ServiceCall<'_>,
+    _: OverviewRequest,
+) -> Result<OverviewResponse, CapsuleError> {
+    let session = &call.session().await?;
     let overview = session.overview().await?;
     let info = session.capsule();
     Ok(OverviewResponse {
@@ -21,66 +24,32 @@ pub(super) async fn overview(session: &CapsuleHandle) -> Result<OverviewResponse
     })
 }
 
-pub(super) async fn read(
-    session: &CapsuleHandle,
+pub(crate) async fn read(
+    call: &ServiceCall<'_>,
     request: ReadRequest,
 ) -> Result<ReadResponse, CapsuleError> {
+    let session = &call.session().await?;
     let ReadRequest { uri, version, body } = request;
-    let uri = address(session, "read", &uri).await?;
+    let uri = address(session, "read", &uri)?;
     Ok(entry(session, session.read(&uri, version).await?, body))
 }
 
-pub(super) async fn list(
-    session: &CapsuleHandle,
+pub(crate) async fn list(
+    call: &ServiceCall<'_>,
     query: ListQuery,
 ) -> Result<ListResponse, CapsuleError> {
-    let ListQuery { scheme, prefix: below, tag, written_after, latest_first, limit, cursor } =
-        query;
-    let request = ListRequest {
-        scheme,
-        prefix: prefix(session, "list", below.as_deref()).await?,
-        tag,
-        written_after,
-        order: if latest_first { ListOrder::ByTime } else { ListOrder::ByUri },
-        limit,
-        cursor,
-        ..ListRequest::default()
-    };
-    let page = session.list(request).await?;
+    let session = &call.session().await?;
+    let page = session.list(query).await?;
     let entries = page.items.into_iter().map(EntryInfo::from).collect();
     Ok(ListResponse { capsule: id_of(session), entries, next_cursor: page.next_cursor })
 }
 
-pub(super) async fn search(
-    session: &CapsuleHandle,
+pub(crate) async fn search(
+    call: &ServiceCall<'_>,
     query: SearchQuery,
 ) -> Result<SearchResponse, CapsuleError> {
-    let SearchQuery {
-        query,
-        scheme,
-        prefix: below,
-        tags,
-        author,
-        risk_class,
-        written_after,
-        written_before,
-        limit,
-        cursor,
-    } = query;
-    let request = EntrySearchRequest {
-        query,
-        scheme,
-        prefix: prefix(session, "search", below.as_deref()).await?,
-        tags,
-        author,
-        risk_class,
-        written_after,
-        written_before,
-        limit,
-        cursor,
-        ..EntrySearchRequest::default()
-    };
-    let page = session.search(request).await?;
+    let session = &call.session().await?;
+    let page = session.search(query).await?;
     let found = |hit: EntrySearchMatch| EntryMatch {
         info: hit.meta.into(),
         score: f64::from(hit.score),
@@ -95,51 +64,67 @@ pub(super) async fn search(
     })
 }
 
-pub(super) async fn history(
-    session: &CapsuleHandle,
+pub(crate) async fn history(
+    call: &ServiceCall<'_>,
     request: HistoryRequest,
 ) -> Result<HistoryResponse, CapsuleError> {
-    let uri = address(session, "history", &request.uri).await?;
+    let session = &call.session().await?;
+    let uri = address(session, "history", &request.uri)?;
     let versions = session.history(&uri).await?.into_iter().map(EntryInfo::from).collect();
     Ok(HistoryResponse { capsule: id_of(session), uri, versions })
 }
 
-pub(super) async fn diff(
-    session: &CapsuleHandle,
+pub(crate) async fn diff(
+    call: &ServiceCall<'_>,
     request: DiffRequest,
 ) -> Result<DiffResponse, CapsuleError> {
+    let session = &call.session().await?;
     let DiffRequest { uri, from, to } = request;
-    let uri = address(session, "diff", &uri).await?;
+    let uri = address(session, "diff", &uri)?;
     let diff = session.diff(&uri, from, to).await?;
     Ok(DiffResponse { capsule: id_of(session), uri, from, to, diff })
 }
 
-pub(super) async fn schemes(session: &CapsuleHandle) -> Result<SchemesResponse, CapsuleError> {
+pub(crate) async fn schemes(
+    call: &ServiceCall<'_>,
+    _: SchemesRequest,
+) -> Result<SchemesResponse, CapsuleError> {
+    let session = &call.session().await?;
     Ok(SchemesResponse { capsule: id_of(session), schemes: session.schemes().await? })
 }
 
-pub(super) async fn prompts(session: &CapsuleHandle) -> Result<PromptsResponse, CapsuleError> {
+pub(crate) async fn prompts(
+    call: &ServiceCall<'_>,
+    _: PromptsRequest,
+) -> Result<PromptsResponse, CapsuleError> {
+    let session = &call.session().await?;
     Ok(PromptsResponse { capsule: id_of(session), prompts: session.prompts().await? })
 }
 
-pub(super) async fn prompt(
-    session: &CapsuleHandle,
+pub(crate) async fn prompt(
+    call: &ServiceCall<'_>,
     request: PromptRequest,
 ) -> Result<PromptResponse, CapsuleError> {
+    let session = &call.session().await?;
     let PromptRequest { name, arguments } = request;
     let read = session.prompt(&name, arguments).await?;
     Ok(PromptResponse { entry: entry(session, read, ReadBody::Banded), name })
 }
 
-pub(super) async fn skills(session: &CapsuleHandle) -> Result<SkillsResponse, CapsuleError> {
+pub(crate) async fn skills(
+    call: &ServiceCall<'_>,
+    _: SkillsRequest,
+) -> Result<SkillsResponse, CapsuleError> {
+    let session = &call.session().await?;
     let skills = session.skills().await?.into_iter().map(|skill| skill_info(skill).0).collect();
     Ok(SkillsResponse { capsule: id_of(session), skills })
 }
 
-pub(super) async fn skill(
-    session: &CapsuleHandle,
+pub(crate) async fn skill(
+    call: &ServiceCall<'_>,
     request: SkillRequest,
 ) -> Result<SkillResponse, CapsuleError> {
+    let session = &call.session().await?;
     let (skill, text) = skill_info(session.skill(&request.name).await?);
     Ok(SkillResponse { capsule: id_of(session), skill, text })
 }
@@ -151,49 +136,57 @@ fn skill_info(skill: CapsuleSkill) -> (SkillInfo, String) {
     (SkillInfo { name, uri, frontmatter, digest, size: text.len() }, text)
 }
 
-pub(super) async fn read_blob(
-    session: &CapsuleHandle,
+pub(crate) async fn read_blob(
+    call: &ServiceCall<'_>,
     request: ReadBlobRequest,
 ) -> Result<BlobResponse, CapsuleError> {
-    let uri = address(session, "blob.read", &request.uri).await?;
+    let session = &call.session().await?;
+    let uri = address(session, "blob.read", &request.uri)?;
     let blob = session.read_blob(&uri, request.version).await?;
     let data = STANDARD.encode(&blob.bytes);
     let crate::BlobRef { sha256, mime, bytes } = blob.reference;
     Ok(BlobResponse { capsule: id_of(session), uri, sha256, mime, bytes, data })
 }
 
-pub(super) async fn deleted(session: &CapsuleHandle) -> Result<DeletedResponse, CapsuleError> {
+pub(crate) async fn deleted(
+    call: &ServiceCall<'_>,
+    _: DeletedRequest,
+) -> Result<DeletedResponse, CapsuleError> {
+    let session = &call.session().await?;
     Ok(DeletedResponse { capsule: id_of(session), deleted: session.deleted().await? })
 }
 
-pub(super) async fn poll_signals(
-    session: &CapsuleHandle,
+pub(crate) async fn poll_signals(
+    call: &ServiceCall<'_>,
     request: PollSignalsRequest,
 ) -> Result<PollSignalsResponse, CapsuleError> {
-    let PollSignalsRequest { after, kinds, limit } = request;
-    let request = PollRequest { after, kinds, limit, ..PollRequest::default() };
+    let session = &call.session().await?;
     let page = session.poll_signals(request).await?;
     Ok(PollSignalsResponse { capsule: id_of(session), page })
 }
 
-pub(super) async fn memory_get(
-    session: &CapsuleHandle,
+pub(crate) async fn memory_get(
+    call: &ServiceCall<'_>,
     request: MemoryGetRequest,
 ) -> Result<MemoryGetResponse, CapsuleError> {
+    let session = &call.session().await?;
     let value = session.memory_get(&request.key).await?;
     Ok(MemoryGetResponse { capsule: id_of(session), key: request.key, value })
 }
 
-pub(super) async fn memory_list(
-    session: &CapsuleHandle,
+pub(crate) async fn memory_list(
+    call: &ServiceCall<'_>,
+    _: MemoryListRequest,
 ) -> Result<MemoryItemsResponse, CapsuleError> {
+    let session = &call.session().await?;
     Ok(MemoryItemsResponse { capsule: id_of(session), items: session.memory_list().await? })
 }
 
-pub(super) async fn memory_search(
-    session: &CapsuleHandle,
+pub(crate) async fn memory_search(
+    call: &ServiceCall<'_>,
     request: MemorySearchRequest,
 ) -> Result<MemoryItemsResponse, CapsuleError> {
+    let session = &call.session().await?;
     let items = session.memory_search(&request.query).await?;
     Ok(MemoryItemsResponse { capsule: id_of(session), items })
 }

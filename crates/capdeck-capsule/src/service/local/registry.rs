@@ -1,144 +1,136 @@
-//! Capsules as a whole: which there are, making, changing and deleting them, and whether their folder can be used.
+//! Capsules as a whole: which there are, making, changing and deleting them, their shares, and whether their folder can
+//! be used.
 
-use super::{LocalCapsuleService, ReachSource, ResolvedCaller};
+use super::{ReachSource, ResolvedCaller, ServiceCall};
 use crate::{
-    CapsuleAccess, CapsuleErrorCode, CapsuleInfo, CapsuleUpdate, CapsuleVisibility, Store as _,
-    service::*,
+    CapsuleAccess, CapsuleErrorCode, CapsuleInfo, CapsuleUpdate, CapsuleVisibility, Share,
+    Store as _, service::*,
 };
 
-impl LocalCapsuleService {
-    /// Every capsule that the caller reaches, with what it may do there.
-    pub(super) async fn list_capsules(
-        &self,
-        caller: &CapsuleCaller,
-        request: ListCapsulesRequest,
-    ) -> ListCapsulesResponse {
-        let ResolvedCaller { reached, source, .. } = self.resolve(caller);
-        let mut capsules = Vec::with_capacity(reached.len());
-        for (info, access) in reached {
-            let (mut entries, mut problem) = (None, None);
-            if request.with_counts {
-                // One that cannot be opened costs only its own count.
-                match self.count_entries(&info.id, &access).await {
-                    Ok(count) => entries = Some(count),
-                    Err(error) => {
-                        tracing::warn!(capsule = info.id, %error, "a capsule cannot be opened");
-                        problem = Some(problem_for(source, error));
-                    }
+/// Every capsule that the caller reaches, with what it may do there.
+pub(crate) async fn list_capsules(
+    call: &ServiceCall<'_>,
+    request: ListCapsulesRequest,
+) -> Result<ListCapsulesResponse, CapsuleError> {
+    let ResolvedCaller { reached, source, .. } = call.resolve();
+    let mut capsules = Vec::with_capacity(reached.len());
+    for (info, access) in reached {
+        let (mut entries, mut problem) = (None, None);
+        if request.with_counts {
+            // One that cannot be opened costs only its own count.
+            match count_entries(call, &info.id, &access).await {
+                Ok(count) => entries = Some(count),
+                Err(error) => {
+                    tracing::warn!(capsule = info.id, %error, "a capsule cannot be opened");
+                    problem = Some(problem_for(source, error));
                 }
             }
-            capsules.push(CapsuleSummary { info, access, entries, problem });
         }
-        ListCapsulesResponse { capsules }
+        capsules.push(CapsuleSummary { info, access, entries, problem });
     }
+    Ok(ListCapsulesResponse { capsules })
+}
 
-    async fn count_entries(&self, id: &str, access: &CapsuleAccess) -> Result<usize, CapsuleError> {
-        let counts = self.capsules.store(id).await?.counts(&access.scope).await?;
-        Ok(counts.iter().map(|scheme| scheme.entries).sum())
+async fn count_entries(
+    call: &ServiceCall<'_>,
+    id: &str,
+    access: &CapsuleAccess,
+) -> Result<usize, CapsuleError> {
+    let counts = call.service.capsules.store(id).await?.counts(&access.scope).await?;
+    Ok(counts.iter().map(|scheme| scheme.entries).sum())
+}
+
+pub(crate) async fn create_capsule(
+    call: &ServiceCall<'_>,
+    request: CreateCapsuleRequest,
+) -> Result<CapsuleInfo, CapsuleError> {
+    call.require_machine("make capsules")?;
+    let CreateCapsuleRequest { name, description, visibility } = request;
+    let new = CapsuleUpdate { name: Some(name), description, visibility };
+    Ok(call.changed(call.capsules().create(new).await?))
+}
+
+pub(crate) async fn update_capsule(
+    call: &ServiceCall<'_>,
+    update: CapsuleUpdate,
+) -> Result<CapsuleInfo, CapsuleError> {
+    let id = call.own_capsule("change a capsule")?;
+    Ok(call.changed(call.capsules().update(&id, update).await?))
+}
+
+pub(crate) async fn delete_capsule(
+    call: &ServiceCall<'_>,
+    _: DeleteCapsuleRequest,
+) -> Result<CapsuleInfo, CapsuleError> {
+    let id = call.own_capsule("delete a capsule")?;
+    Ok(call.changed(call.capsules().delete(&id).await?))
+}
+
+/// Removes a capsule, or the files that were moved aside when it was deleted before.
+pub(crate) async fn purge_capsule(
+    call: &ServiceCall<'_>,
+    _: PurgeCapsuleRequest,
+) -> Result<PurgeCapsuleResponse, CapsuleError> {
+    let resolved = call.resolve();
+    let is_machine = resolved.require_machine("purge a capsule");
+    match (resolved.choose(call.capsule), call.capsule) {
+        (Ok((info, _)), _) => {
+            is_machine?;
+            let info = call.changed(call.capsules().purge(&info.id).await?);
+            Ok(PurgeCapsuleResponse::Capsule { info, purged: 1 })
+        }
+        (Err(error), Some(id))
+            if error.code == CapsuleErrorCode::CapsuleNotFound && is_machine.is_ok() =>
+        {
+            let purged = call.capsules().purge_deleted(id).await?;
+            Ok(PurgeCapsuleResponse::Remains { id: id.to_owned(), purged })
+        }
+        (Err(error), _) => Err(error),
     }
+}
 
-    pub(super) async fn create_capsule(
-        &self,
-        caller: &CapsuleCaller,
-        request: CreateCapsuleRequest,
-    ) -> Result<CapsuleInfo, CapsuleError> {
-        self.resolve(caller).require_machine("make capsules")?;
-        let CreateCapsuleRequest { name, description, visibility } = request;
-        let new = CapsuleUpdate { name: Some(name), description, visibility };
-        let info = self.acting_for(caller).create(new).await?;
-        self.hub.capsules_changed();
-        Ok(info)
-    }
+/// What anyone may learn of discoverable capsules, and nothing else of them.
+pub(crate) async fn discover(
+    call: &ServiceCall<'_>,
+    _: DiscoverRequest,
+) -> Result<DiscoverResponse, CapsuleError> {
+    let all = call.service.capsules.list().into_iter();
+    let found = all.filter(|info| info.visibility == CapsuleVisibility::Discoverable);
+    let shown = found
+        .map(|CapsuleInfo { name, description, .. }| DiscoverableCapsule { name, description });
+    Ok(DiscoverResponse { capsules: shown.collect() })
+}
 
-    pub(super) async fn update_capsule(
-        &self,
-        caller: &CapsuleCaller,
-        capsule: Option<&str>,
-        update: CapsuleUpdate,
-    ) -> Result<CapsuleInfo, CapsuleError> {
-        let resolved = self.resolve(caller);
-        let id = &resolved.choose(capsule)?.0.id;
-        resolved.require_machine("change a capsule")?;
-        let info = self.acting_for(caller).update(id, update).await?;
-        self.hub.capsules_changed();
-        Ok(info)
-    }
-
-    pub(super) async fn delete_capsule(
-        &self,
-        caller: &CapsuleCaller,
-        capsule: Option<&str>,
-    ) -> Result<CapsuleInfo, CapsuleError> {
-        let resolved = self.resolve(caller);
-        let id = &resolved.choose(capsule)?.0.id;
-        resolved.require_machine("delete a capsule")?;
-        let info = self.acting_for(caller).delete(id).await?;
-        self.hub.capsules_changed();
-        Ok(info)
-    }
-
-    /// Removes a capsule, or the files that were moved aside when it was deleted before.
-    pub(super) async fn purge_capsule(
-        &self,
-        caller: &CapsuleCaller,
-        capsule: Option<&str>,
-    ) -> Result<PurgeCapsuleResponse, CapsuleError> {
-        let resolved = self.resolve(caller);
-        let capsules = self.acting_for(caller);
-        let is_machine = resolved.require_machine("purge a capsule");
-        match (resolved.choose(capsule), capsule) {
-            (Ok((info, _)), _) => {
-                is_machine?;
-                let info = capsules.purge(&info.id).await?;
-                self.hub.capsules_changed();
-                Ok(PurgeCapsuleResponse::Capsule { info, purged: 1 })
+/// Only what is wrong is named. One capsule that cannot be opened costs no other.
+pub(crate) async fn storage_status(
+    call: &ServiceCall<'_>,
+    _: StorageStatusRequest,
+) -> Result<StorageStatusResponse, CapsuleError> {
+    let ResolvedCaller { reached, source, .. } = call.resolve();
+    let registry = &call.service.capsules;
+    let mut capsules = Vec::new();
+    for (info, _) in reached {
+        let problem = match registry.store(&info.id).await {
+            Err(error) => Some((CapsuleError::from(error), false)),
+            Ok(store) => {
+                let left_out = store.left_out();
+                left_out.first().map(|first| {
+                    let count = left_out.len();
+                    let (place, what) = (&first.place, &first.what);
+                    let message =
+                        format!("unreadable files: {count}, the first is `{place}`: {what}");
+                    (CapsuleError::new(CapsuleErrorCode::Damaged, message), true)
+                })
             }
-            (Err(error), Some(id))
-                if error.code == CapsuleErrorCode::CapsuleNotFound && is_machine.is_ok() =>
-            {
-                let purged = capsules.purge_deleted(id).await?;
-                Ok(PurgeCapsuleResponse::Remains { id: id.to_owned(), purged })
-            }
-            (Err(error), _) => Err(error),
+        };
+        if let Some((error, is_open)) = problem {
+            let problem = problem_for(source, error);
+            capsules.push(CapsuleProblem { id: info.id, problem, is_open });
         }
     }
-
-    /// What anyone may learn of discoverable capsules, and nothing else of them.
-    pub(super) fn discover(&self) -> DiscoverResponse {
-        let all = self.capsules.list().into_iter();
-        let found = all.filter(|info| info.visibility == CapsuleVisibility::Discoverable);
-        let shown = found
-            .map(|CapsuleInfo { name, description, .. }| DiscoverableCapsule { name, description });
-        DiscoverResponse { capsules: shown.collect() }
-    }
-
-    /// Only what is wrong is named. One capsule that cannot be opened costs no other.
-    pub(super) async fn storage_status(&self, caller: &CapsuleCaller) -> StorageStatusResponse {
-        let ResolvedCaller { reached, source, .. } = self.resolve(caller);
-        let mut capsules = Vec::new();
-        for (info, _) in reached {
-            let problem = match self.capsules.store(&info.id).await {
-                Err(error) => Some((CapsuleError::from(error), false)),
-                Ok(store) => {
-                    let left_out = store.left_out();
-                    left_out.first().map(|first| {
-                        let count = left_out.len();
-                        let (place, what) = (&first.place, &first.what);
-                        let message =
-                            format!("unreadable files: {count}, the first is `{place}`: {what}");
-                        (CapsuleError::new(CapsuleErrorCode::Damaged, message), true)
-                    })
-                }
-            };
-            if let Some((error, is_open)) = problem {
-                let problem = problem_for(source, error);
-                capsules.push(CapsuleProblem { id: info.id, problem, is_open });
-            }
-        }
-        let reason = self.capsules.check_writable().await.err();
-        let reason = reason.map(|error| CapsuleError::from(error).message);
-        StorageStatusResponse { writable: reason.is_none(), reason, capsules }
-    }
+    let reason = registry.check_writable().await.err();
+    let reason = reason.map(|error| CapsuleError::from(error).message);
+    Ok(StorageStatusResponse { writable: reason.is_none(), reason, capsules })
 }
 
 /// Why a capsule cannot be opened. The reason may name what a guest does not reach, so only the machine's owner gets it.
@@ -147,4 +139,42 @@ fn problem_for(source: ReachSource, error: CapsuleError) -> String {
         ReachSource::Machine => error.message,
         ReachSource::Share | ReachSource::Grant => "a part of it cannot be read now".to_owned(),
     }
+}
+
+pub(crate) async fn shares(
+    call: &ServiceCall<'_>,
+    _: SharesRequest,
+) -> Result<SharesResponse, CapsuleError> {
+    let capsule = call.own_capsule("list shares")?;
+    let shares = call.service.capsules.shares(&capsule)?;
+    Ok(SharesResponse { capsule, shares })
+}
+
+pub(crate) async fn add_share(
+    call: &ServiceCall<'_>,
+    request: AddShareRequest,
+) -> Result<AddShareResponse, CapsuleError> {
+    let id = call.own_capsule("make shares")?;
+    let (share, token) = call.changed(call.capsules().add_share(&id, request).await?);
+    Ok(AddShareResponse { share, token: token.reveal().to_owned() })
+}
+
+pub(crate) async fn revoke_share(
+    call: &ServiceCall<'_>,
+    request: RevokeShareRequest,
+) -> Result<RevokeShareResponse, CapsuleError> {
+    call.require_machine("take shares back")?;
+    call.changed(call.capsules().revoke_share(&request.id).await?);
+    Ok(RevokeShareResponse { id: request.id, revoked: true })
+}
+
+/// The share that a token opens, for a transport that was given one.
+pub(crate) async fn open_share(
+    call: &ServiceCall<'_>,
+    request: OpenShareRequest,
+) -> Result<Share, CapsuleError> {
+    call.require_machine("try tokens")?;
+    let share = call.capsules().share_by_token(&request.token);
+    let unknown = || CapsuleError::new(CapsuleErrorCode::NotFound, "the token opens nothing");
+    share.ok_or_else(unknown)
 }

@@ -7,54 +7,37 @@ use std::{
     process::Command,
 };
 
-use super::{LocalCapsuleService, checked, id_of};
+use super::{ServiceCall, id_of};
 use crate::{
-    CapsuleErrorCode, CapsuleHandle, EntryUri, ExportFormat, ExportReport, ImportFormat,
-    ImportRequest, StoreError, export, import, service::*,
+    CapsuleErrorCode, CapsuleHandle, ExportFormat, ExportReport, blocking::blocking, export,
+    import, service::*,
 };
 
-impl LocalCapsuleService {
-    /// Writes what there is to a path.
-    pub(super) async fn export(
-        &self,
-        caller: &CapsuleCaller,
-        capsule: Option<&str>,
-        request: ExportRequest,
-    ) -> Result<ExportResponse, CapsuleError> {
-        let session = self.session(caller, capsule).await?;
-        self.resolve(caller).require_machine("write to this machine's disk")?;
-        let path = request.path;
-        let report = match request.form {
-            ExportTarget::Folder => export(&session, ExportFormat::Folder, &path).await?,
-            ExportTarget::Tar => export(&session, ExportFormat::Tar, &path).await?,
-            ExportTarget::Git => to_repository(&session, &path).await?,
-        };
-        Ok(ExportResponse { capsule: id_of(&session), report, path: path.display().to_string() })
-    }
+/// Writes what there is to a path.
+pub(crate) async fn write_files(
+    call: &ServiceCall<'_>,
+    request: ExportRequest,
+) -> Result<ExportResponse, CapsuleError> {
+    let session = call.session().await?;
+    call.require_machine("write to this machine's disk")?;
+    let path = request.path;
+    let report = match request.form {
+        ExportTarget::Folder => export(&session, ExportFormat::Folder, &path).await?,
+        ExportTarget::Tar => export(&session, ExportFormat::Tar, &path).await?,
+        ExportTarget::Git => to_repository(&session, &path).await?,
+    };
+    Ok(ExportResponse { capsule: id_of(&session), report, path: path.display().to_string() })
+}
 
-    /// Reads entries from a path.
-    pub(super) async fn import(
-        &self,
-        caller: &CapsuleCaller,
-        capsule: Option<&str>,
-        request: ImportFilesRequest,
-    ) -> Result<ImportResponse, CapsuleError> {
-        let session = self.session(caller, capsule).await?;
-        self.resolve(caller).require_machine("read from this machine's disk")?;
-        let ImportFilesRequest { path, form, existing, mode } = request;
-        let form = match form {
-            ImportSource::Export => ImportFormat::Export,
-            ImportSource::File { uri } => {
-                let uri = EntryUri::parse(&uri).map_err(StoreError::from);
-                ImportFormat::File { uri: checked(&session, "import", uri).await? }
-            }
-            ImportSource::Folder { scheme } => ImportFormat::Folder { scheme },
-            ImportSource::Skills => ImportFormat::Skills,
-        };
-        let request = ImportRequest { source: path, form, existing, mode };
-        let report = import(&session, &request).await?;
-        Ok(ImportResponse { capsule: id_of(&session), report })
-    }
+/// Reads entries from a path.
+pub(crate) async fn read_files(
+    call: &ServiceCall<'_>,
+    request: ImportFilesRequest,
+) -> Result<ImportResponse, CapsuleError> {
+    let session = call.session().await?;
+    call.require_machine("read from this machine's disk")?;
+    let report = import(&session, &request).await?;
+    Ok(ImportResponse { capsule: id_of(&session), report })
 }
 
 /// A new repository whose commits are the versions of entries. It is made beside its place and moved there whole.
@@ -78,10 +61,7 @@ async fn to_repository(session: &CapsuleHandle, path: &Path) -> Result<ExportRep
     let report = export(session, ExportFormat::GitStream, &stream).await?;
     let (is_empty, there) = (report.entries == 0, repository.clone());
     let import = move || fill_repository(&stream, &there, is_empty);
-    let done = tokio::task::spawn_blocking(import).await;
-    done.unwrap_or_else(|error| {
-        Err(CapsuleError::new(CapsuleErrorCode::Internal, error.to_string()))
-    })?;
+    blocking(import).await.map_err(failed)??;
     if exists {
         fs::remove_dir(path).map_err(failed)?;
     }

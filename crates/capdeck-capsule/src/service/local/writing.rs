@@ -2,17 +2,17 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
-use super::{address, checked, id_of};
+use super::{ServiceCall, address, checked, id_of};
 use crate::{
-    BlobId, BlobSource, CapsuleHandle, CommitRef, GitProject, SignalDraft, StoreError, StoreWrite,
-    WriteContent, service::*,
+    BlobId, BlobSource, CommitRef, GitProject, StoreError, StoreWrite, WriteContent,
+    blocking::blocking, service::*,
 };
 
-pub(super) async fn write(
-    session: &CapsuleHandle,
-    caller: &CapsuleCaller,
+pub(crate) async fn write(
+    call: &ServiceCall<'_>,
     request: WriteRequest,
 ) -> Result<WriteResponse, CapsuleError> {
+    let session = &call.session().await?;
     let WriteRequest {
         uri,
         mode,
@@ -33,7 +33,7 @@ pub(super) async fn write(
         Some(WriteMode::Replace) | None => "write.replace",
         Some(WriteMode::Patch) => "write.patch",
     };
-    let uri = address(session, action, &uri).await?;
+    let uri = address(session, action, &uri)?;
     let content = match (mode, content, patch) {
         (Some(WriteMode::Patch), None, Some(steps)) => Ok(WriteContent::Patch(steps)),
         (Some(WriteMode::Patch), ..) => Err("`patch` takes steps in `patch` and no `content`"),
@@ -44,18 +44,15 @@ pub(super) async fn write(
         (None, Some(body), None) => Ok(session.default_content(body)),
     };
     let content = content.map_err(|reason| StoreError::invalid("content", reason));
-    let content = checked(session, action, content).await?;
+    let content = checked(session, action, content)?;
     let commit = match commit {
         Some(claimed) => {
             let claimed = CommitRef::claimed(&claimed).map_err(StoreError::from);
-            Some(checked(session, action, claimed).await?)
+            Some(checked(session, action, claimed)?)
         }
-        None => checked_out(caller).await,
+        None => checked_out(call.caller).await,
     };
-    let blob = match blob {
-        Some(blob) => Some(checked(session, action, source(blob)).await?),
-        None => None,
-    };
+    let blob = checked(session, action, blob.map(source).transpose())?;
     let write = StoreWrite {
         uri,
         content,
@@ -71,93 +68,99 @@ pub(super) async fn write(
     Ok(WriteResponse { capsule: id_of(session), outcome: session.write(write).await? })
 }
 
-pub(super) async fn restore(
-    session: &CapsuleHandle,
+pub(crate) async fn restore(
+    call: &ServiceCall<'_>,
     request: RestoreRequest,
 ) -> Result<WriteResponse, CapsuleError> {
+    let session = &call.session().await?;
     let RestoreRequest { uri, version, if_version } = request;
-    let uri = address(session, "restore", &uri).await?;
+    let uri = address(session, "restore", &uri)?;
     let outcome = session.restore(&uri, version, if_version).await?;
     Ok(WriteResponse { capsule: id_of(session), outcome })
 }
 
-pub(super) async fn delete(
-    session: &CapsuleHandle,
+pub(crate) async fn delete(
+    call: &ServiceCall<'_>,
     request: DeleteRequest,
 ) -> Result<DeleteResponse, CapsuleError> {
-    let uri = address(session, "delete", &request.uri).await?;
+    let session = &call.session().await?;
+    let uri = address(session, "delete", &request.uri)?;
     let entry = session.delete(&uri, request.if_version).await?;
     Ok(DeleteResponse { capsule: id_of(session), entry })
 }
 
-pub(super) async fn purge(
-    session: &CapsuleHandle,
+pub(crate) async fn purge(
+    call: &ServiceCall<'_>,
     request: PurgeRequest,
 ) -> Result<PurgeResponse, CapsuleError> {
-    let uri = address(session, "purge", &request.uri).await?;
+    let session = &call.session().await?;
+    let uri = address(session, "purge", &request.uri)?;
     session.purge(&uri).await?;
     Ok(PurgeResponse { capsule: id_of(session), uri, purged: true })
 }
 
-pub(super) async fn collect_blobs(
-    session: &CapsuleHandle,
+pub(crate) async fn collect_blobs(
+    call: &ServiceCall<'_>,
+    _: CollectBlobsRequest,
 ) -> Result<CollectBlobsResponse, CapsuleError> {
+    let session = &call.session().await?;
     let collection = session.collect_blobs().await?;
     Ok(CollectBlobsResponse { capsule: id_of(session), collection })
 }
 
-pub(super) async fn add_scheme(
-    session: &CapsuleHandle,
+pub(crate) async fn add_scheme(
+    call: &ServiceCall<'_>,
     request: AddSchemeRequest,
 ) -> Result<SchemeResponse, CapsuleError> {
+    let session = &call.session().await?;
     let scheme = request.scheme.name.clone();
     session.add_scheme(request.scheme).await?;
     Ok(SchemeResponse { capsule: id_of(session), scheme, added: true, removed: false })
 }
 
-pub(super) async fn remove_scheme(
-    session: &CapsuleHandle,
+pub(crate) async fn remove_scheme(
+    call: &ServiceCall<'_>,
     request: RemoveSchemeRequest,
 ) -> Result<SchemeResponse, CapsuleError> {
+    let session = &call.session().await?;
     session.remove_scheme(&request.name).await?;
     let scheme = request.name;
     Ok(SchemeResponse { capsule: id_of(session), scheme, added: false, removed: true })
 }
 
-pub(super) async fn send_signal(
-    session: &CapsuleHandle,
+pub(crate) async fn send_signal(
+    call: &ServiceCall<'_>,
     request: SendSignalRequest,
 ) -> Result<SignalResponse, CapsuleError> {
-    let SendSignalRequest { kind, text, uri, to, data } = request;
-    let uri = match uri {
-        Some(uri) => Some(address(session, "signal.send", &uri).await?),
-        None => None,
-    };
-    let signal = session.send_signal(SignalDraft { kind, text, uri, to, data }).await?;
+    let session = &call.session().await?;
+    let signal = session.send_signal(request).await?;
     Ok(SignalResponse { capsule: id_of(session), signal })
 }
 
-pub(super) async fn acknowledge(
-    session: &CapsuleHandle,
+pub(crate) async fn acknowledge(
+    call: &ServiceCall<'_>,
     request: AcknowledgeRequest,
 ) -> Result<AcknowledgeResponse, CapsuleError> {
+    let session = &call.session().await?;
     session.acknowledge(&request.signal).await?;
     Ok(AcknowledgeResponse { capsule: id_of(session), acknowledged: request.signal })
 }
 
-pub(super) async fn memory_set(
-    session: &CapsuleHandle,
+pub(crate) async fn memory_set(
+    call: &ServiceCall<'_>,
     request: MemorySetRequest,
 ) -> Result<MemorySetResponse, CapsuleError> {
+    let session = &call.session().await?;
     let MemorySetRequest { key, value } = request;
     session.memory_set(&key, &value).await?;
     Ok(MemorySetResponse { capsule: id_of(session), key, stored: true })
 }
 
-pub(super) async fn memory_delete(
-    session: &CapsuleHandle,
+pub(crate) async fn memory_delete(
+    call: &ServiceCall<'_>,
     request: MemoryDeleteRequest,
 ) -> Result<MemoryDeleteResponse, CapsuleError> {
+    let session = &call.session().await?;
     session.memory_delete(&request.key).await?;
     Ok(MemoryDeleteResponse { capsule: id_of(session), key: request.key, deleted: true })
 }
@@ -165,7 +168,7 @@ pub(super) async fn memory_delete(
 /// The commit that the caller's project is at, as the host sees it.
 async fn checked_out(caller: &CapsuleCaller) -> Option<CommitRef> {
     let project = GitProject::at(caller.project.as_ref()?);
-    tokio::task::spawn_blocking(move || project.head()).await.ok().flatten()
+    blocking(move || project.head()).await.ok().flatten()
 }
 
 fn source(blob: WriteBlob) -> Result<BlobSource, StoreError> {
