@@ -57,7 +57,7 @@ pub fn unified_diff(old: &str, new: &str, old_name: &str, new_name: &str) -> Str
 pub fn merge(base: &str, ours: &str, theirs: &str) -> MergeProposal {
     let [base, ours, theirs] = [base, ours, theirs].map(lines);
     let (our_changes, their_changes) = (changes(&base, &ours), changes(&base, &theirs));
-    let mut merged = MergedText { text: String::new(), conflicts: 0 };
+    let mut merged = MergeProposal { text: String::new(), conflicts: 0 };
     let (mut at, mut next_ours, mut next_theirs) = (0, 0, 0);
     loop {
         let (one, other) = (our_changes.get(next_ours), their_changes.get(next_theirs));
@@ -96,15 +96,10 @@ pub fn merge(base: &str, ours: &str, theirs: &str) -> MergeProposal {
         at = end;
     }
     merged.keep(&base, at, base.len());
-    MergeProposal { text: merged.text, conflicts: merged.conflicts }
+    merged
 }
 
-struct MergedText {
-    text: String,
-    conflicts: usize,
-}
-
-impl MergedText {
+impl MergeProposal {
     fn keep(&mut self, base: &[&str], from: usize, to: usize) {
         self.text.extend(base.get(from..to).unwrap_or_default().iter().copied());
     }

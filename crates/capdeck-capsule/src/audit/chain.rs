@@ -38,18 +38,12 @@ pub struct PrunedLines {
     pub lines: u64,
 }
 
-/// The end of a log as its files have it.
-struct LogEnd {
-    seq: u64,
-    hash: String,
-}
-
 impl AuditChain {
     /// Goes on after the last line, or after the head where the log ends before it: then lines are missing, and a
     /// verification finds the gap for good.
     pub(super) fn open(folder: PathBuf, prefix: &'static str) -> io::Result<Self> {
         let days = day_file::days(&folder, prefix)?;
-        let end = log_end(&days)?;
+        let (last, last_hash) = log_end(&days)?;
         let head = read_head(&folder, prefix).unwrap_or_else(|error| {
             tracing::warn!(%error, "the head of the audit cannot be read and is made again from the log");
             None
@@ -60,10 +54,10 @@ impl AuditChain {
         };
         let (mut lost, synced) = (0, head.as_ref().map_or(0, |head| head.synced));
         let (seq, hash) = match head {
-            Some(head) if head.seq > end.seq => {
-                if head.is_of_another_boot() && end.seq >= head.synced {
-                    lost = head.seq - end.seq;
-                    (end.seq, end.hash)
+            Some(head) if head.seq > last => {
+                if head.is_of_another_boot() && last >= head.synced {
+                    lost = head.seq - last;
+                    (last, last_hash)
                 } else {
                     (head.seq, head.hash)
                 }
@@ -72,7 +66,7 @@ impl AuditChain {
             Some(head) if head.seq > 0 && hash_of(&days, head.seq)? != Some(head.hash.clone()) => {
                 (head.seq, head.hash)
             }
-            Some(_) | None => (end.seq, end.hash),
+            Some(_) | None => (last, last_hash),
         };
         let file = DayFile::new(folder.clone(), prefix)?;
         let record = HeadRecord { first, seq, hash, synced: synced.min(seq), boot: None };
@@ -170,16 +164,17 @@ impl AuditChain {
     }
 }
 
-fn log_end(days: &[(Date, PathBuf)]) -> io::Result<LogEnd> {
+/// The number and the hash of the last line that the files have.
+fn log_end(days: &[(Date, PathBuf)]) -> io::Result<(u64, String)> {
     for (_, path) in days.iter().rev() {
         let Some(line) = day_file::last_line(path)? else { continue };
         return Ok(match serde_json::from_str::<AuditLogLine>(&line) {
-            Ok(line) => LogEnd { seq: line.seq, hash: line.h },
+            Ok(line) => (line.seq, line.h),
             // The chain goes on from what is there; a verification tells that it is no line of ours.
-            Err(_) => LogEnd { seq: 0, hash: sha256_hex(line.as_bytes()) },
+            Err(_) => (0, sha256_hex(line.as_bytes())),
         });
     }
-    Ok(LogEnd { seq: 0, hash: NO_HASH.to_owned() })
+    Ok((0, NO_HASH.to_owned()))
 }
 
 /// The number of the first line.

@@ -48,12 +48,18 @@ pub(super) struct LeftoverJournal {
     bytes: Vec<u8>,
 }
 
-#[derive(Debug)]
-pub(super) struct StoreJournal {
+/// Where journals are.
+#[derive(Debug, Clone)]
+struct JournalFolder {
     /// The capsule's.
     root: PathBuf,
     folder: PathBuf,
     durability: WriteDurability,
+}
+
+#[derive(Debug)]
+pub(super) struct StoreJournal {
+    place: JournalFolder,
     next: AtomicU64,
     /// Begun by the first write.
     current: Mutex<Option<JournalSegment>>,
@@ -75,9 +81,7 @@ struct JournalSegment {
 impl StoreJournal {
     pub(super) fn new(root: &Path, folder: PathBuf, durability: WriteDurability) -> Self {
         Self {
-            root: root.to_owned(),
-            folder,
-            durability,
+            place: JournalFolder { root: root.to_owned(), folder, durability },
             next: AtomicU64::new(1),
             current: Mutex::default(),
             settling: Mutex::default(),
@@ -99,7 +103,7 @@ impl StoreJournal {
             none => none.insert(self.begin(disk)?),
         };
         let end = segment.length + length;
-        if end > segment.whole && self.durability == WriteDurability::Synced {
+        if end > segment.whole && self.place.durability == WriteDurability::Synced {
             record.resize(record.len() + PREALLOCATED_BYTES, 0);
         }
         let added = segment
@@ -127,12 +131,9 @@ impl StoreJournal {
         }
         let mut current = self.current.lock();
         if let Some(full) = current.take_if(|segment| segment.length >= MAX_JOURNAL_BYTES) {
-            let (root, folder) = (self.root.clone(), self.folder.clone());
-            let durability = self.durability;
+            let place = self.place.clone();
             *settling = Some(thread::spawn(move || {
-                let settled =
-                    sync_and_remove(&root, &folder, durability, &full.places, &[full.path]);
-                if let Err(error) = settled {
+                if let Err(error) = place.sync_and_remove(&full.places, &[full.path]) {
                     tracing::error!(%error, "the disk did not confirm what was written; the journal is kept");
                 }
             }));
@@ -145,13 +146,7 @@ impl StoreJournal {
         // It has told what went wrong, if anything did.
         earlier.map(JoinHandle::join);
         match self.current.lock().take() {
-            Some(last) => sync_and_remove(
-                &self.root,
-                &self.folder,
-                self.durability,
-                &last.places,
-                &[last.path],
-            ),
+            Some(last) => self.place.sync_and_remove(&last.places, &[last.path]),
             None => Ok(()),
         }
     }
@@ -159,7 +154,7 @@ impl StoreJournal {
     /// The journals that processes left, oldest first.
     pub(super) fn leftover_journals(&self) -> io::Result<Vec<LeftoverJournal>> {
         let mut found = Vec::new();
-        for entry in fs::read_dir(&self.folder)? {
+        for entry in fs::read_dir(&self.place.folder)? {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let number = name.strip_suffix(".log").and_then(|number| number.parse().ok());
@@ -183,18 +178,18 @@ impl StoreJournal {
         let records = left.iter().flat_map(LeftoverJournal::records);
         let places = records.flat_map(|record| record.changes).map(|redo| redo.path).collect();
         let paths: Vec<PathBuf> = left.iter().map(|left| left.path.clone()).collect();
-        sync_and_remove(&self.root, &self.folder, self.durability, &places, &paths)
+        self.place.sync_and_remove(&places, &paths)
     }
 
     fn begin(&self, disk: &StoreDisk) -> io::Result<JournalSegment> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let path = self.folder.join(format!("{number}.log"));
+        let path = self.place.folder.join(format!("{number}.log"));
         let mut file = disk::private_file().write(true).create_new(true).open(&path)?;
         let mut opening =
             serde_json::to_vec(&JournalHeader { boot: boot_id() }).map_err(io::Error::other)?;
         opening.push(b'\n');
         disk.append(&mut file, &opening)?;
-        disk.sync_folder(&self.folder)?;
+        disk.sync_folder(&self.place.folder)?;
         let length = opening.len() as u64;
         Ok(JournalSegment { path, file, length, whole: length, places: BTreeSet::new() })
     }
@@ -225,26 +220,21 @@ impl LeftoverJournal {
     }
 }
 
-/// Syncs what journals speak of, then removes them.
-fn sync_and_remove(
-    root: &Path,
-    folder: &Path,
-    durability: WriteDurability,
-    places: &BTreeSet<String>,
-    journals: &[PathBuf],
-) -> io::Result<()> {
-    if durability == WriteDurability::Cached {
-        return journals.iter().try_for_each(fs::remove_file);
+impl JournalFolder {
+    /// Syncs what journals speak of, then removes them.
+    fn sync_and_remove(&self, places: &BTreeSet<String>, journals: &[PathBuf]) -> io::Result<()> {
+        let Self { root, folder, durability } = self;
+        if *durability == WriteDurability::Cached {
+            return journals.iter().try_for_each(fs::remove_file);
+        }
+        if places.len() <= MAX_SINGLE_SYNCS {
+            sync_places(root, places)?;
+        } else {
+            sync_disk(root).or_else(|_| sync_places(root, places))?;
+        }
+        journals.iter().try_for_each(fs::remove_file)?;
+        sync_folder(folder)
     }
-    if places.len() <= MAX_SINGLE_SYNCS {
-        sync_places(root, places)?;
-    } else {
-        sync_disk(root).or_else(|_| sync_places(root, places))?;
-    }
-    for journal in journals {
-        fs::remove_file(journal)?;
-    }
-    sync_folder(folder)
 }
 
 /// Everything on the disk that the folder is on.

@@ -43,19 +43,9 @@ pub(super) fn scan(engine: &StoreEngine) -> ScanResult {
     let mut scanned = ScanResult::default();
     let schemes = engine.state.read().schemes.clone();
     finish_removals(engine, &schemes, &mut scanned);
-    let mut found: Vec<(EntryUri, &Scheme)> = Vec::new();
-    for scheme in &schemes {
-        let folder = engine.files.layout.scheme_folder(scheme);
-        for path in files_below(engine, &folder, &mut scanned.problems) {
-            let Ok(below) = path.strip_prefix(&folder) else { continue };
-            match layout::uri_of(scheme, below) {
-                Some(Ok(uri)) => found.push((uri, scheme)),
-                Some(Err(error)) => {
-                    scanned.problems.push(problem(engine, &path, error.to_string()));
-                }
-                None => check_other_file(engine, scheme, &path, &mut scanned.problems),
-            }
-        }
+    let (found, others) = find_bodies(engine, &schemes, &mut scanned.problems);
+    for (path, scheme) in others {
+        check_other_file(engine, scheme, &path, &mut scanned.problems);
     }
     let read = |part: &[(EntryUri, &Scheme)]| -> Vec<Result<EntryMeta, VerifyProblem>> {
         part.iter().map(|(uri, scheme)| read_entry(engine, uri, scheme)).collect()
@@ -93,18 +83,10 @@ pub(super) fn scan(engine: &StoreEngine) -> ScanResult {
 pub(crate) fn find_problems(engine: &StoreEngine) -> Vec<VerifyProblem> {
     let mut problems = Vec::new();
     let schemes = engine.state.read().schemes.clone();
-    for scheme in &schemes {
-        let folder = engine.files.layout.scheme_folder(scheme);
-        for path in files_below(engine, &folder, &mut problems) {
-            let Ok(below) = path.strip_prefix(&folder) else { continue };
-            match layout::uri_of(scheme, below) {
-                Some(Ok(uri)) => problems.extend(unknown_entry(engine, &uri, scheme)),
-                Some(Err(error)) => problems.push(problem(engine, &path, error.to_string())),
-                None if is_sidecar(scheme, &path) => {}
-                None => problems.push(problem(engine, &path, NO_ENTRY)),
-            }
-        }
-    }
+    let (found, others) = find_bodies(engine, &schemes, &mut problems);
+    problems.extend(found.iter().filter_map(|(uri, scheme)| unknown_entry(engine, uri, scheme)));
+    let strangers = others.iter().filter(|(path, scheme)| !is_sidecar(scheme, path));
+    problems.extend(strangers.map(|(path, _)| problem(engine, path, NO_ENTRY)));
     for path in files_below(engine, &engine.files.layout.trash_folder(), &mut problems) {
         // Restored or purged between the two looks.
         if let Err(what) = read_tombstone(engine, &schemes, &path)
@@ -115,6 +97,27 @@ pub(crate) fn find_problems(engine: &StoreEngine) -> Vec<VerifyProblem> {
     }
     files_below(engine, &engine.files.layout.root().join("history"), &mut problems);
     problems
+}
+
+/// The addresses of all bodies, and the other files in the folders of schemes.
+fn find_bodies<'a>(
+    engine: &StoreEngine,
+    schemes: &'a [Scheme],
+    problems: &mut Vec<VerifyProblem>,
+) -> (Vec<(EntryUri, &'a Scheme)>, Vec<(PathBuf, &'a Scheme)>) {
+    let (mut found, mut others) = (Vec::new(), Vec::new());
+    for scheme in schemes {
+        let folder = engine.files.layout.scheme_folder(scheme);
+        for path in files_below(engine, &folder, problems) {
+            let Ok(below) = path.strip_prefix(&folder) else { continue };
+            match layout::uri_of(scheme, below) {
+                Some(Ok(uri)) => found.push((uri, scheme)),
+                Some(Err(error)) => problems.push(problem(engine, &path, error.to_string())),
+                None => others.push((path, scheme)),
+            }
+        }
+    }
+    (found, others)
 }
 
 /// What is wrong with a body that the store does not know.

@@ -3,9 +3,9 @@
 use std::{fs, sync::Arc};
 
 use capdeck_capsule::{
-    AddShareRequest, AuditFilter, AuditMode, AuditOutcome, CapsuleAuthor,
-    CapsuleRegistry, CapsuleUpdate, EntryUri, ListQuery, PatchStep, REGISTRY_LOG, Role,
-    SearchQuery, ShareExpiry, StoreOptions, StoreWrite, query_audit, verify_audit,
+    AddShareRequest, AuditFilter, AuditMode, AuditOutcome, CapsuleAuthor, CapsuleRegistry,
+    CapsuleUpdate, EntryUri, ListQuery, PatchStep, REGISTRY_LOG, Role, SearchQuery, ShareExpiry,
+    StoreOptions, StoreWrite, query_audit, verify_audit,
 };
 
 use crate::stage::{Stage, access, fill, options, uri};

@@ -13,28 +13,14 @@ pub(crate) async fn write(
     request: WriteRequest,
 ) -> Result<WriteResponse, CapsuleError> {
     let session = &call.session().await?;
-    let WriteRequest {
-        uri,
-        mode,
-        content,
-        patch,
-        title,
-        tags,
-        risk_class,
-        file_anchors,
-        commit,
-        if_version,
-        idempotency_key,
-        blob,
-    } = request;
-    let mode = mode.or(patch.is_some().then_some(WriteMode::Patch));
+    let mode = request.mode.or(request.patch.is_some().then_some(WriteMode::Patch));
     let action = match mode {
         Some(WriteMode::Create) => "write.create",
         Some(WriteMode::Replace) | None => "write.replace",
         Some(WriteMode::Patch) => "write.patch",
     };
-    let uri = address(session, action, &uri)?;
-    let content = match (mode, content, patch) {
+    let uri = address(session, action, &request.uri)?;
+    let content = match (mode, request.content, request.patch) {
         (Some(WriteMode::Patch), None, Some(steps)) => Ok(WriteContent::Patch(steps)),
         (Some(WriteMode::Patch), ..) => Err("`patch` takes steps in `patch` and no `content`"),
         (_, _, Some(_)) => Err("steps in `patch` go with the mode `patch` only"),
@@ -45,25 +31,24 @@ pub(crate) async fn write(
     };
     let content = content.map_err(|reason| StoreError::invalid("content", reason));
     let content = checked(session, action, content)?;
-    let commit = match commit {
+    let commit = match request.commit {
         Some(claimed) => {
             let claimed = CommitRef::claimed(&claimed).map_err(StoreError::from);
             Some(checked(session, action, claimed)?)
         }
         None => checked_out(call.caller).await,
     };
-    let blob = checked(session, action, blob.map(source).transpose())?;
+    let blob = checked(session, action, request.blob.map(source).transpose())?;
     let write = StoreWrite {
-        uri,
-        content,
-        if_version,
-        title,
-        tags,
-        risk_class,
-        file_anchors,
+        if_version: request.if_version,
+        title: request.title,
+        tags: request.tags,
+        risk_class: request.risk_class,
+        file_anchors: request.file_anchors,
+        idempotency_key: request.idempotency_key,
         commit,
         blob,
-        idempotency_key,
+        ..StoreWrite::new(uri, content)
     };
     Ok(WriteResponse { capsule: id_of(session), outcome: session.write(write).await? })
 }
