@@ -20,9 +20,8 @@ use tokio::sync::Mutex;
 
 pub(crate) use self::document::{DocumentLocation, read_body, read_document};
 use crate::{
-    CallContext, CallError, CallResult, Connection, ToolCall,
-    arguments::read_arguments,
-    http::{ApiEndpoint, ProgressDeadline},
+    CallContext, CallError, CallResult, Connection, ToolCall, arguments::read_arguments,
+    http::ApiEndpoint,
 };
 use serde::Serialize;
 
@@ -48,11 +47,9 @@ pub(crate) trait CallableApi: Debug + Send + Sync {
         endpoint: &ApiEndpoint,
         tool: &str,
         arguments: Map<String, Value>,
-        pace: &ProgressDeadline,
     ) -> CallResult;
 }
 
-/// Fetches and reads the document of one capability.
 #[async_trait]
 pub(crate) trait ApiReader: Debug + Send + Sync {
     async fn read(&self, endpoint: &ApiEndpoint) -> Result<Arc<dyn CallableApi>, CallError>;
@@ -90,7 +87,6 @@ impl ImportProblems {
     }
 }
 
-/// The connection to an API that a document describes.
 #[derive(Debug)]
 pub(crate) struct ApiConnection<Kind> {
     reader: Kind,
@@ -148,12 +144,12 @@ impl<Kind: ApiReader> Connection for ApiConnection<Kind> {
     }
 
     async fn call_tool(&self, call: ToolCall<'_>, context: &CallContext) -> CallResult {
-        let run = async |pace: &ProgressDeadline| {
+        let run = async {
             let arguments = read_arguments(call.arguments)?;
             let api = self.api(|_any| true).await?;
-            api.call(&self.endpoint, call.name, arguments, pace).await
+            api.call(&self.endpoint, call.name, arguments).await
         };
-        self.endpoint.bounded_by_progress(call.name, context, run).await
+        self.endpoint.bounded(call.name, context, run).await
     }
 
     fn ended(&self) -> Option<String> {
@@ -165,7 +161,6 @@ impl<Kind: ApiReader> Connection for ApiConnection<Kind> {
     }
 }
 
-/// The schema of an object with these members.
 pub(crate) fn object_schema(
     properties: Map<String, Value>,
     required: &[impl Serialize],

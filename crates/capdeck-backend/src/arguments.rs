@@ -52,7 +52,6 @@ pub(crate) fn without_nul(name: &str, text: String) -> Result<String, CallError>
     Ok(text)
 }
 
-/// The error for a tool this backend does not have.
 pub(crate) fn no_such_tool<'a>(
     name: &str,
     known: impl IntoIterator<Item = &'a String>,
@@ -86,7 +85,6 @@ pub(crate) fn project_file(named: &str, project: Option<&Path>) -> Result<PathBu
 /// What to do instead of naming such a path.
 pub(crate) const PROJECT_FILE_HINT: &str = "give a path inside the project (`--project DIR` says which), an artifact, or the content itself";
 
-/// What a data URL holds.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct DataUrl {
     pub(crate) bytes: Bytes,
@@ -118,7 +116,6 @@ impl DataUrl {
     }
 }
 
-/// The bytes of a base64 text.
 pub(crate) fn decode_base64(text: &str) -> Result<Vec<u8>, base64::DecodeError> {
     let letters: String = text
         .chars()

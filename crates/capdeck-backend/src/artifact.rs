@@ -265,7 +265,7 @@ pub struct ArtifactLimits {
     pub max_age: Duration,
     pub max_bytes: u64,
     /// Younger artifacts stay, however large: a client has just received their URI.
-    pub(super) min_age: Duration,
+    min_age: Duration,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -283,8 +283,7 @@ struct ArtifactFolder {
 }
 
 impl ArtifactLimits {
-    pub(super) const NOTHING: Self =
-        Self { max_age: Duration::ZERO, max_bytes: 0, min_age: Duration::ZERO };
+    const NOTHING: Self = Self { max_age: Duration::ZERO, max_bytes: 0, min_age: Duration::ZERO };
 
     const MIN_AGE: Duration = Duration::from_secs(600);
 

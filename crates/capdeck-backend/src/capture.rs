@@ -24,7 +24,6 @@ pub(crate) struct SpillTarget {
     pub(crate) mime_type: Option<String>,
 }
 
-/// A stream being taken in.
 #[derive(Debug)]
 pub(crate) struct StreamCapture {
     limit: usize,
@@ -32,12 +31,10 @@ pub(crate) struct StreamCapture {
     captured: CapturedStream,
 }
 
-/// A stream that has been taken in.
 #[derive(Debug)]
 pub(crate) struct CapturedStream {
     /// The beginning, up to the limit.
     head: Vec<u8>,
-    /// The length of the whole.
     total: u64,
     spill: SpillState,
     place: SpillTarget,
@@ -59,13 +56,11 @@ impl StreamCapture {
         Self { limit, scrub: scrubber.stream(), captured }
     }
 
-    /// Adds bytes as they arrive.
     pub(crate) async fn push(&mut self, bytes: &[u8]) {
         let bytes = self.scrub.push(bytes);
         self.captured.add(&bytes, self.limit).await;
     }
 
-    /// The stream has ended.
     pub(crate) async fn finish(self) -> CapturedStream {
         let Self { limit, scrub, mut captured } = self;
         captured.add(&scrub.finish(), limit).await;
@@ -100,7 +95,6 @@ impl CapturedStream {
         Ok(writer)
     }
 
-    /// The length of the whole.
     pub(crate) fn total(&self) -> u64 {
         self.total
     }
@@ -125,7 +119,6 @@ impl CapturedStream {
         String::from_utf8_lossy(complete).into_owned()
     }
 
-    /// Keeps the whole as an artifact.
     pub(crate) async fn keep(mut self) -> Result<Artifact, ArtifactError> {
         let writer = match std::mem::replace(&mut self.spill, SpillState::NotNeeded) {
             SpillState::NotNeeded => self.start_spill().await?,

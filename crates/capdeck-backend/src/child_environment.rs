@@ -44,7 +44,6 @@ const SAFE_VARIABLES: [&str; 28] = [
     "NIX_SSL_CERT_FILE",
 ];
 
-/// Families of safe variables.
 const SAFE_PREFIXES: [&str; 2] = ["LC_", "XDG_"];
 
 /// Passed on only when they hold no password.

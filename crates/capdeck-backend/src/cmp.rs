@@ -18,9 +18,7 @@ use crate::{
     CallContext, CallError, CallResult, Connection, ToolCall,
     arguments::{no_such_tool, read_arguments, scalar_text, without_nul},
     child_environment::child_environment,
-    cli::result::{
-        CommandOutputStyle, CommandResultOptions, answer as ended_early, failure_text, keep,
-    },
+    cli::{CommandOutputStyle, CommandResultOptions, answer as ended_early, failure_text, keep},
     command_run::{CommandEnd, CommandOutcome, ReadyCommand},
     connect::ResolvedBackend,
     connector_context::ConnectorContext,
@@ -34,7 +32,6 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 /// Output beyond this is kept as a file, and is then no structured answer any more.
 const MAX_OUTPUT_BYTES: u64 = 4 << 20;
 
-/// The commands of one tool.
 #[derive(Debug)]
 pub(crate) struct CmpConnection {
     prepared: ResolvedBackend<CmpTool>,
@@ -108,7 +105,7 @@ pub(crate) fn environment(
     tool: &CmpTool,
     surroundings: &ConnectorContext,
 ) -> IndexMap<String, String> {
-    let mut env = child_environment(&surroundings.environment, []);
+    let mut env = child_environment(&surroundings.settings.environment, []);
     env.insert("CMP_AGENT".to_owned(), "1".to_owned());
     if let Some(bin) = &tool.bin {
         let path = match env.get("PATH") {
@@ -157,11 +154,7 @@ fn description(intent: &CmpIntent, phrase: Option<&str>) -> String {
     format!("{capital}{}. {runs}", letters.as_str())
 }
 
-/// The program and its arguments.
-pub(super) fn argv(
-    intent: &CmpIntent,
-    arguments: &Map<String, Value>,
-) -> Result<Vec<String>, CallError> {
+fn argv(intent: &CmpIntent, arguments: &Map<String, Value>) -> Result<Vec<String>, CallError> {
     let (program, schema) = (intent.command.program(), intent.input_schema());
     let mut values =
         ArgvBuilder { intent, arguments, guard: OptionGuard::new(&program, Some(&schema)) };
@@ -278,7 +271,6 @@ fn text_of(name: &str, value: &Value) -> Result<String, CallError> {
     without_nul(name, scalar_text(value).unwrap_or_else(|| value.to_string()))
 }
 
-/// The answer to a call.
 pub(super) async fn answer(
     outcome: CommandOutcome,
     intent: &CmpIntent,

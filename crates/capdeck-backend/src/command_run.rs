@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     CallContext, CallError,
     capture::{CapturedStream, MAX_TOTAL, SpillTarget, StreamCapture},
-    cli::result::CommandResultOptions,
+    cli::CommandResultOptions,
     connect::ResolvedBackend,
     connector_context::ConnectorContext,
     process::{ChildCommand, Process, ProcessExit, ProcessSpawner},

@@ -77,7 +77,6 @@ pub struct ToolCall<'a> {
     pub unformatted: bool,
 }
 
-/// The context of one call.
 #[derive(Clone)]
 pub struct CallContext {
     /// Idle timeout; progress from the remote resets it. `None` means that of the definition.

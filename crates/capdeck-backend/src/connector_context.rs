@@ -2,15 +2,11 @@
 
 use std::{
     collections::HashMap,
-    path::PathBuf,
     sync::{Arc, OnceLock},
     time::Duration,
 };
 
-use capdeck_auth::{
-    EnvironmentSnapshot, GuardedClients, NameResolver, ReferenceLookup, TokenStore, Vault,
-    VaultHolder,
-};
+use capdeck_auth::{GuardedClients, NameResolver, ReferenceLookup, TokenStore, VaultHolder};
 use capdeck_definition::{CapabilityId, ChaosConfig as Declared, ChaosDelay, Definition};
 use capdeck_mcp::client::{FaultSettings, FaultSource};
 use parking_lot::Mutex;
@@ -23,19 +19,13 @@ use crate::{
 /// Shared by all connections, behind an `Arc`.
 #[derive(Debug)]
 pub(crate) struct ConnectorContext {
-    pub(crate) environment: EnvironmentSnapshot,
-    pub(crate) project: Option<PathBuf>,
-    pub(crate) client_name: String,
-    pub(crate) client_version: String,
+    pub(crate) settings: ConnectorSettings,
     pub(crate) spawner: ProcessSpawner,
     pub(crate) logs: ProcessLogs,
     pub(crate) artifacts: ArtifactStore,
-    pub(crate) vault: Vault,
     pub(crate) token_store: TokenStore,
     /// For requests of APIs, and for the addresses that servers name when they ask for a sign-in.
     pub(crate) guarded_clients: GuardedClients,
-    /// The folder of copies of the descriptions of APIs.
-    pub(crate) documents: PathBuf,
     pub(crate) faults: FaultSources,
     /// Which tools of projects were prepared.
     pub(crate) inits: InitRecords,
@@ -44,52 +34,35 @@ pub(crate) struct ConnectorContext {
 
 impl ConnectorContext {
     pub(crate) fn new(settings: ConnectorSettings, names: Arc<dyn NameResolver>) -> Self {
-        let ConnectorSettings {
-            environment,
-            project,
-            artifacts_dir,
-            documents_dir,
-            inits_dir,
-            vault,
-            guardian,
-            client_name,
-            client_version,
-        } = settings;
-        let version = client_version.clone();
+        let version = settings.client_version.clone();
         let build = move |reach| client::build_guarded(&version, reach, Arc::clone(&names));
         Self {
-            environment,
-            project,
-            client_name,
-            client_version,
-            spawner: ProcessSpawner::new(ProcessGuardian::new(guardian)),
+            spawner: ProcessSpawner::new(ProcessGuardian::new(settings.guardian.clone())),
             logs: ProcessLogs::default(),
-            artifacts: ArtifactStore::open(artifacts_dir),
-            token_store: TokenStore::new(&vault),
-            vault,
+            artifacts: ArtifactStore::open(settings.artifacts_dir.clone()),
+            token_store: TokenStore::new(&settings.vault),
             guarded_clients: GuardedClients::new(Arc::new(build)),
-            documents: documents_dir,
             faults: FaultSources::default(),
-            inits: InitRecords::new(inits_dir),
+            inits: InitRecords::new(settings.inits_dir.clone()),
             http: OnceLock::new(),
+            settings,
         }
     }
 
     /// Where the references of one definition are looked up.
     pub(crate) fn lookup<'a>(&'a self, holder: &'a VaultHolder) -> ReferenceLookup<'a> {
-        ReferenceLookup::new(&self.environment, &self.vault, holder)
+        ReferenceLookup::new(&self.settings.environment, &self.settings.vault, holder)
     }
 
     /// The HTTP client for MCP servers, built when first needed: reading the system's certificates takes a while.
     pub(crate) fn http(&self) -> Result<&reqwest::Client, CallError> {
         self.http
-            .get_or_init(|| client::build(&self.client_version))
+            .get_or_init(|| client::build(&self.settings.client_version))
             .as_ref()
             .map_err(CallError::clone)
     }
 }
 
-/// Sources by capability.
 #[derive(Debug, Default)]
 pub(crate) struct FaultSources(Mutex<HashMap<CapabilityId, Arc<FaultSource>>>);
 

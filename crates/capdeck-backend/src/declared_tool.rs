@@ -104,7 +104,6 @@ pub fn static_discovery(definition: &Definition) -> Option<Discovery> {
     }
 }
 
-/// A call result being put together.
 #[derive(Debug, Default)]
 pub(crate) struct ToolResult {
     pub(crate) text: String,

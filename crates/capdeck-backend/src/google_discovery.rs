@@ -34,8 +34,8 @@ use crate::{
     arguments::{no_such_tool, scalar_text},
     connect::ResolvedBackend,
     http::{
-        ApiEndpoint, DEFAULT_MAX_INLINE_BYTES, EndpointRequest, HttpRequestBody, ProgressDeadline,
-        ResponseDelivery, parse_base,
+        ApiEndpoint, DEFAULT_MAX_INLINE_BYTES, EndpointRequest, HttpRequestBody, ResponseDelivery,
+        parse_base,
     },
     openapi::{
         FileInputSources, OpenApiImport, OpenApiOperation, OperationFilter, build_request,
@@ -43,10 +43,8 @@ use crate::{
     },
 };
 
-/// The largest document that is read.
 const MAX_DOCUMENT_BYTES: u64 = 20 * 1024 * 1024;
 
-/// Fetches and reads the document of one capability.
 #[derive(Debug)]
 pub(crate) struct GoogleApiReader {
     place: DocumentLocation,
@@ -59,7 +57,6 @@ pub(crate) struct GoogleApiReader {
     is_trusted: bool,
 }
 
-/// A document that has been read.
 #[derive(Debug)]
 struct GoogleApi {
     bases: GoogleBaseUrls,
@@ -76,8 +73,8 @@ pub(crate) fn connect(
 ) -> Result<ApiConnection<GoogleApiReader>, CallError> {
     let block = prepared.block.clone();
     let scrub = |error: CallError| error.scrubbed(&prepared.log_scrubber);
-    let reader =
-        GoogleApiReader::new(&block, prepared.surroundings.project.as_deref()).map_err(scrub)?;
+    let reader = GoogleApiReader::new(&block, prepared.surroundings.settings.project.as_deref())
+        .map_err(scrub)?;
     let server = server(&block).map_err(scrub)?;
     let endpoint = ApiEndpoint::new(&mut prepared, server, cancel);
     Ok(ApiConnection::new(reader, endpoint, block.operation_cache_ttl_ms))
@@ -110,29 +107,25 @@ fn is_sign_in(auth: &BackendAuth) -> bool {
 }
 
 fn place(block: &GoogleDiscoveryApi) -> Result<DocumentLocation, CallError> {
-    match (&block.discovery_path, &block.discovery_url) {
-        (Some(path), _) => Ok(DocumentLocation::File(PathBuf::from(path))),
-        (None, Some(text)) => {
-            let url = Url::parse(text).map_err(|error| {
-                CallError::invalid_config(format!("`discoveryUrl` cannot be used: {error}"))
-                    .hint("write it as `https://host/path`")
-            })?;
-            Ok(DocumentLocation::Url(url))
-        }
-        (None, None) => Err(CallError::invalid_config(
-            "the definition names neither `discoveryPath` nor `discoveryUrl`",
-        )),
-    }
+    let (path, url) = (block.discovery_path.as_ref(), block.discovery_url.as_ref());
+    let parse = |text: &str| {
+        Url::parse(text).map_err(|error| {
+            CallError::invalid_config(format!("`discoveryUrl` cannot be used: {error}"))
+                .hint("write it as `https://host/path`")
+        })
+    };
+    DocumentLocation::new(path, url, parse)?.ok_or_else(|| {
+        let message = "the definition names neither `discoveryPath` nor `discoveryUrl`";
+        CallError::invalid_config(message)
+    })
 }
 
 impl GoogleApiReader {
     fn new(block: &GoogleDiscoveryApi, project: Option<&Path>) -> Result<Self, CallError> {
         let place = place(block)?;
         let base = block.base_url.as_deref().map(parse_base).transpose()?;
-        let is_same_server = match (&base, &place) {
-            (Some(base), DocumentLocation::Url(url)) => base.origin() == url.origin(),
-            _ => false,
-        };
+        let is_same_server =
+            base.zip(place.url()).is_some_and(|(base, url)| base.origin() == url.origin());
         Ok(Self {
             place,
             base_url: block.base_url.clone(),
@@ -220,7 +213,6 @@ impl CallableApi for GoogleApi {
         endpoint: &ApiEndpoint,
         tool: &str,
         mut arguments: Map<String, Value>,
-        pace: &ProgressDeadline,
     ) -> CallResult {
         let unknown = || no_such_tool(tool, self.extras.keys());
         let operation = self.operations.get(tool).ok_or_else(unknown)?;
@@ -242,7 +234,7 @@ impl CallableApi for GoogleApi {
             )
             .await?;
             let (bases, arguments, media) = (&self.bases, &arguments, &media);
-            let call = UploadCall { endpoint, bases, operation, upload, arguments, media, pace };
+            let call = UploadCall { endpoint, bases, operation, upload, arguments, media };
             return call.run().await;
         }
         let alt = download.is_some().then_some(("alt", "media"));
@@ -366,7 +358,7 @@ fn check_arguments(arguments: &Map<String, Value>) -> Result<(), CallError> {
 const SCOPE_PREFIX: &str = "https://www.googleapis.com/auth/";
 
 /// The scope to ask for when there is none yet: the narrowest, as far as its name tells.
-pub(super) fn narrowest(scopes: &[String]) -> Option<&String> {
+fn narrowest(scopes: &[String]) -> Option<&String> {
     // Of equals the longest, which says most about what it is for, and of those the first.
     scopes.iter().min_by_key(|scope| (rank(scope), std::cmp::Reverse(scope.len())))
 }
@@ -390,7 +382,7 @@ fn rank(scope: &str) -> u8 {
 }
 
 /// True when what was granted allows what any of these scopes allows. Nothing known, or nothing asked, is enough.
-pub(super) fn suffices(granted: &[String], any_of: &[String]) -> bool {
+fn suffices(granted: &[String], any_of: &[String]) -> bool {
     granted.is_empty()
         || any_of.is_empty()
         || any_of.iter().any(|wanted| granted.iter().any(|scope| includes(scope, wanted)))

@@ -7,14 +7,13 @@ mod api;
 mod document;
 mod input_schema;
 mod introspection;
-mod outcome;
-mod output_schema;
+mod output;
 mod schema;
 mod selection;
 #[cfg(test)]
 mod tests;
 
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -38,7 +37,7 @@ use crate::{
         ApiConnection, ApiReader, CallableApi, DocumentLocation, read_body, read_document,
     },
     connect::ResolvedBackend,
-    http::{ApiEndpoint, EndpointRequest, HttpRequestBody},
+    http::{ApiEndpoint, EndpointRequest, HttpRequestBody, parse_address},
 };
 
 /// The largest known schemas are a tenth of it.
@@ -50,13 +49,8 @@ const MAX_DOCUMENT_BYTES: u64 = 1024 * 1024;
 pub(crate) struct GraphQlReader {
     block: Arc<GraphQlEndpoint>,
     url: Url,
-    source: SchemaSource,
-}
-
-#[derive(Debug)]
-enum SchemaSource {
-    Document { place: DocumentLocation, is_trusted: bool },
-    Introspection,
+    /// `None` when the server itself is asked.
+    schema: Option<DocumentLocation>,
 }
 
 impl GraphQlReader {
@@ -67,22 +61,13 @@ impl GraphQlReader {
         let block = Arc::new(prepared.block.clone());
         let scrubbed = |error: CallError| error.scrubbed(&prepared.log_scrubber);
         let url = endpoint_url(&block.endpoint_url, "endpointUrl").map_err(scrubbed)?;
-        let source = match (&block.schema_path, &block.schema_url) {
-            (Some(path), _) => SchemaSource::Document {
-                place: DocumentLocation::File(PathBuf::from(path)),
-                is_trusted: false,
-            },
-            (None, Some(address)) => {
-                let address = endpoint_url(address, "schemaUrl").map_err(scrubbed)?;
-                let is_trusted = address.origin() == url.origin();
-                SchemaSource::Document { place: DocumentLocation::Url(address), is_trusted }
-            }
-            (None, None) => SchemaSource::Introspection,
-        };
+        let (path, address) = (block.schema_path.as_ref(), block.schema_url.as_ref());
+        let schema = DocumentLocation::new(path, address, |text| endpoint_url(text, "schemaUrl"));
+        let schema = schema.map_err(scrubbed)?;
         let server = Some(url.clone());
         let endpoint = ApiEndpoint::new(&mut prepared, server, cancel);
         let time_to_live = block.operation_cache_ttl_ms;
-        Ok(ApiConnection::new(Self { block, url, source }, endpoint, time_to_live))
+        Ok(ApiConnection::new(Self { block, url, schema }, endpoint, time_to_live))
     }
 
     /// Parses on a blocking thread: a large schema takes long.
@@ -137,12 +122,13 @@ impl ApiReader for GraphQlReader {
     async fn read(&self, endpoint: &ApiEndpoint) -> Result<Arc<dyn CallableApi>, CallError> {
         let documents = ConfiguredDocument::load_all(&self.block, MAX_DOCUMENT_BYTES).await;
         let documents: Arc<[ConfiguredDocument]> = documents.into();
-        let built = match &self.source {
-            SchemaSource::Document { place, is_trusted } => {
-                let schema = read_document(endpoint, place, *is_trusted, MAX_SCHEMA_BYTES).await?;
+        let built = match &self.schema {
+            Some(place) => {
+                let is_trusted = place.url().is_some_and(|url| url.origin() == self.url.origin());
+                let schema = read_document(endpoint, place, is_trusted, MAX_SCHEMA_BYTES).await?;
                 self.build(endpoint, schema, documents).await?
             }
-            SchemaSource::Introspection => {
+            None => {
                 let answer = self.introspect(endpoint, introspection::INTROSPECTION_QUERY).await?;
                 let built = self.build(endpoint, answer, Arc::clone(&documents)).await?;
                 match built {
@@ -181,18 +167,10 @@ impl From<SchemaError> for CallError {
 
 /// Parses a resolved URL with the same rules as in a file.
 pub(super) fn endpoint_url(text: &str, field: &str) -> Result<Url, CallError> {
-    let refuse = |reason: &str| {
+    parse_address(text).map_err(|reason| {
         CallError::invalid_config(format!("`{field}` cannot be used: {reason}"))
             .hint("give an https URL")
-    };
-    let url = Url::parse(text).map_err(|error| refuse(&error.to_string()))?;
-    let is_local = matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
-    match url.scheme() {
-        "https" => Ok(url),
-        "http" if is_local => Ok(url),
-        "http" => Err(refuse("plain http is allowed for this machine only")),
-        _ => Err(refuse("it is neither http nor https")),
-    }
+    })
 }
 
 #[derive(Debug, Serialize)]
@@ -201,10 +179,10 @@ pub(super) struct GraphQlRequest<'a> {
     pub(super) query: &'a str,
     pub(super) variables: &'a Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) operation_name: Option<&'a str>,
+    operation_name: Option<&'a str>,
     /// Queries may be sent again regardless of the method; mutations never.
     #[serde(skip)]
-    pub(super) is_mutation: bool,
+    is_mutation: bool,
 }
 
 impl GraphQlRequest<'_> {

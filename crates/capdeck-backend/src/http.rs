@@ -5,18 +5,17 @@
 
 pub(crate) mod client;
 mod endpoint;
-mod endpoint_limiter;
-mod network;
+mod limits;
 mod request;
 mod response;
 mod send;
 
 pub use self::client::{JsonSender, fetch_text};
 pub(crate) use self::{
-    endpoint::{ApiEndpoint, ProgressDeadline, ResponseDelivery},
+    endpoint::{ApiEndpoint, ResponseDelivery},
     request::{
         EndpointRequest, HttpRequestBody, RedirectScope, below, encode_segment, header_name,
-        header_value, parse_base,
+        header_value, parse_address, parse_bare_address, parse_base,
     },
     response::DEFAULT_MAX_INLINE_BYTES,
     send::no_response_error,

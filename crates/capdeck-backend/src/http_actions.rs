@@ -30,6 +30,8 @@ use crate::{
     },
 };
 
+const QUERY: &str = "query parameter";
+
 #[derive(Debug)]
 pub(crate) struct HttpActions {
     block: HttpApi,
@@ -111,13 +113,13 @@ pub(super) fn build_request(
     auth: &[AuthHeader],
     arguments: &Map<String, Value>,
 ) -> Result<EndpointRequest, CallError> {
-    let query = map_query(&action.query, arguments)?;
+    let query = map_pairs(QUERY, &action.query, arguments)?;
     let mut url = below(base, &fill_path(&action.path, arguments)?)?;
     if !query.is_empty() {
         url.query_pairs_mut().extend_pairs(query);
     }
     let mut request = EndpointRequest::new(method(action.method), url);
-    for (name, value) in map_headers(&action.headers, arguments)? {
+    for (name, value) in map_pairs("header", &action.headers, arguments)? {
         let is_auth = auth.iter().any(|header| header.name.eq_ignore_ascii_case(&name));
         if is_auth || is_transport_header(&name) {
             return Err(CallError::invalid_config(format!(
@@ -145,7 +147,7 @@ fn method(method: HttpMethod) -> Method {
 }
 
 /// Replaces `{name}` by its argument, encoded so that it stays one segment.
-pub(super) fn fill_path(path: &str, arguments: &Map<String, Value>) -> Result<String, CallError> {
+fn fill_path(path: &str, arguments: &Map<String, Value>) -> Result<String, CallError> {
     let mut filled = String::with_capacity(path.len());
     let mut rest = path;
     while let Some((before, after)) = rest.split_once('{') {
@@ -165,7 +167,7 @@ pub(super) fn fill_path(path: &str, arguments: &Map<String, Value>) -> Result<St
 }
 
 /// Maps a declared JSON value. `None` means undefined.
-pub(super) fn map_value(declared: &Value, arguments: &Map<String, Value>) -> Option<Value> {
+fn map_value(declared: &Value, arguments: &Map<String, Value>) -> Option<Value> {
     match declared {
         Value::String(text) => map_text(text, arguments),
         Value::Array(items) => Some(Value::Array(
@@ -195,8 +197,9 @@ fn map_text(text: &str, arguments: &Map<String, Value>) -> Option<Value> {
     Some(value.clone())
 }
 
-/// Maps the query parameters. Undefined and null ones are omitted, an array repeats its name.
-pub(super) fn map_query<'a>(
+/// Maps the query parameters or headers. Undefined and null ones are omitted, an array repeats a query parameter's name.
+fn map_pairs<'a>(
+    place: &str,
     declared: impl IntoIterator<Item = (&'a String, &'a Value)>,
     arguments: &Map<String, Value>,
 ) -> Result<Vec<(String, String)>, CallError> {
@@ -204,36 +207,22 @@ pub(super) fn map_query<'a>(
     for (name, declared) in declared {
         let values = match map_value(declared, arguments) {
             None | Some(Value::Null) => continue,
-            Some(Value::Array(items)) => items,
+            Some(Value::Array(items)) if place == QUERY => items,
             Some(value) => vec![value],
         };
         for value in values {
-            let text = scalar_text(&value).ok_or_else(|| not_scalar("query parameter", name))?;
+            let text = scalar_text(&value).ok_or_else(|| {
+                CallError::invalid_request(format!(
+                    "the value for {place} `{name}` must be a string, a number or a boolean"
+                ))
+            })?;
             pairs.push((name.clone(), text));
         }
     }
     Ok(pairs)
 }
 
-/// Maps the headers. Undefined and null ones are omitted.
-pub(super) fn map_headers<'a>(
-    declared: impl IntoIterator<Item = (&'a String, &'a Value)>,
-    arguments: &Map<String, Value>,
-) -> Result<Vec<(String, String)>, CallError> {
-    let mut pairs = Vec::new();
-    for (name, declared) in declared {
-        match map_value(declared, arguments) {
-            None | Some(Value::Null) => {}
-            Some(value) => {
-                let text = scalar_text(&value).ok_or_else(|| not_scalar("header", name))?;
-                pairs.push((name.clone(), text));
-            }
-        }
-    }
-    Ok(pairs)
-}
-
-pub(super) fn map_body(
+fn map_body(
     declared: Option<&Value>,
     arguments: &Map<String, Value>,
 ) -> Result<Option<Value>, CallError> {
@@ -245,10 +234,4 @@ pub(super) fn map_body(
         ))
         .hint("call the tool with that argument")
     })
-}
-
-fn not_scalar(place: &str, name: &str) -> CallError {
-    CallError::invalid_request(format!(
-        "the value for {place} `{name}` must be a string, a number or a boolean"
-    ))
 }

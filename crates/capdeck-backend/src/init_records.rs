@@ -65,7 +65,6 @@ impl InitRecords {
         self.file(key).is_file()
     }
 
-    /// Remembers that the tool is prepared.
     pub(crate) fn mark_done(&self, key: &InitKey) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
         let text = json!({ "project": key.project, "tool": key.tool }).to_string();

@@ -10,7 +10,6 @@ mod arguments;
 mod artifact;
 mod call_error;
 mod capture;
-mod check;
 mod child_environment;
 mod cli;
 mod cmp;
@@ -46,7 +45,7 @@ pub use artifact::{
     ArtifactSweepReport, ArtifactUri, ArtifactWriter, StoredArtifact,
 };
 pub use call_error::{CallError, ErrorCode, ErrorKind, RpcFailure};
-pub use check::LocalImport;
+pub use connect::LocalImport;
 pub use connect::{ClientProfile, ConnectOptions, Connector, ConnectorSettings};
 pub use connection::{
     CallContext, CallResult, CallerHandle, Connection, ConnectionListener, NoCaller, NoListener,

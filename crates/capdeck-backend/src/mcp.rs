@@ -1,23 +1,29 @@
 //! Connections to MCP servers: start, handshake, calls and end.
 
-mod bridge;
 mod discover;
 mod failure;
 mod open;
 mod session;
 mod subscriptions;
 
-use std::{fmt, sync::Arc};
+use std::{borrow::Cow, fmt, sync::Arc};
 
 use async_trait::async_trait;
+use capdeck_auth::SecretScrubber;
 use capdeck_catalog::{Discovery, RawMembers, ServerDetails};
 use capdeck_definition::McpServer;
-use serde_json::value::to_raw_value;
+use capdeck_mcp::{RpcError, client::ClientHandler};
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::{failure::McpOperation, session::McpSession};
 use crate::{
-    CallContext, CallError, CallResult, ConnectOptions, Connection, ErrorCode, ToolCall,
+    CallContext, CallError, CallResult, CallerHandle, ConnectOptions, Connection,
+    ConnectionListener, ErrorCode, ErrorKind, ToolCall,
+    call_error::scrub_json,
     connect::ResolvedBackend,
     sign_in::{self, CapabilitySignIn, credentials},
 };
@@ -137,4 +143,108 @@ fn tool_params(call: ToolCall<'_>) -> Result<RawMembers, CallError> {
         params.insert("_meta".to_owned(), to_raw_value(&meta).map_err(unwritable)?);
     }
     Ok(params)
+}
+
+/// Forwards a server's messages without secrets: to the caller during a call, otherwise to the listener.
+struct MessageBridge {
+    target: MessageTarget,
+    given: Arc<ServerScrubber>,
+}
+
+enum MessageTarget {
+    Listener(Arc<dyn ConnectionListener>),
+    Caller(Arc<dyn CallerHandle>),
+}
+
+#[async_trait]
+impl ClientHandler for MessageBridge {
+    fn notification(&self, method: &str, params: Option<RawMembers>) {
+        let params = params.map(|params| self.given.scrub_params(params));
+        match &self.target {
+            MessageTarget::Listener(listener) => listener.notified(method, params),
+            MessageTarget::Caller(caller) => caller.notify(method, params),
+        }
+    }
+
+    async fn request(
+        &self,
+        method: &str,
+        params: Option<RawMembers>,
+    ) -> Result<Box<RawValue>, RpcError> {
+        let params = params.map(|params| self.given.scrub_params(params));
+        let answer = match &self.target {
+            MessageTarget::Listener(listener) => listener.requested(method, params).await,
+            MessageTarget::Caller(caller) => caller.request(method, params).await,
+        };
+        answer.map_err(to_rpc)
+    }
+
+    fn paused(&self) {
+        if let MessageTarget::Caller(caller) = &self.target {
+            caller.paused();
+        }
+    }
+}
+
+/// Converts an error to JSON-RPC. A client's own JSON-RPC error passes through.
+fn to_rpc(error: CallError) -> RpcError {
+    if let Some(failure) = error.rpc {
+        let mut passed = RpcError::new(failure.code, failure.message);
+        passed.data = failure.data;
+        return passed;
+    }
+    let code = match error.kind() {
+        ErrorKind::Unsupported | ErrorKind::NotFound => RpcError::METHOD_NOT_FOUND,
+        ErrorKind::BadInput => RpcError::INVALID_PARAMS,
+        _ => RpcError::INTERNAL_ERROR,
+    };
+    RpcError::new(code, error.message)
+}
+
+/// The secrets of a server: from its definition and from its sign-in.
+#[derive(Debug)]
+pub(super) struct ServerScrubber {
+    by_definition: SecretScrubber,
+    sign_in: Option<CapabilitySignIn>,
+}
+
+impl ServerScrubber {
+    pub(super) fn is_empty(&self) -> bool {
+        self.scrubber().is_empty()
+    }
+
+    /// Returns a server's message byte for byte, unless it contains one of its secrets.
+    pub(super) fn scrub(&self, said: Box<RawValue>) -> Box<RawValue> {
+        scrub(said, &self.scrubber())
+    }
+
+    /// The same for requests and notifications during a call.
+    fn scrub_params(&self, params: RawMembers) -> RawMembers {
+        let scrubber = &*self.scrubber();
+        if scrubber.is_empty() {
+            return params;
+        }
+        params.into_iter().map(|(name, said)| (name, scrub(said, scrubber))).collect()
+    }
+
+    fn scrubber(&self) -> Cow<'_, SecretScrubber> {
+        let base = &self.by_definition;
+        self.sign_in.as_ref().map_or(Cow::Borrowed(base), |sign_in| sign_in.scrubber(base))
+    }
+}
+
+fn scrub(said: Box<RawValue>, scrubber: &SecretScrubber) -> Box<RawValue> {
+    if scrubber.is_empty() {
+        return said;
+    }
+    let scrubbed = match scrubber.text(said.get()) {
+        Cow::Borrowed(_) => return said,
+        Cow::Owned(text) => text,
+    };
+    RawValue::from_string(scrubbed).unwrap_or_else(|_| {
+        // The secret is outside of any string, so only a walk over the values is safe.
+        let mut value: Value = serde_json::from_str(said.get()).unwrap_or_default();
+        scrub_json(&mut value, scrubber);
+        serde_json::value::to_raw_value(&value).unwrap_or(said)
+    })
 }

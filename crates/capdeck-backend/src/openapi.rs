@@ -7,7 +7,6 @@
 mod body;
 mod document;
 mod file_input;
-mod form;
 mod import;
 mod operation;
 mod parameter;
@@ -36,7 +35,7 @@ use url::Url;
 
 pub(crate) use self::{
     document::on_large_stack,
-    file_input::FileInputSources,
+    file_input::{FileInputContent, FileInputSources},
     import::{OpenApiImport, OperationFilter},
     operation::OpenApiOperation,
     parameter::PathTemplate,
@@ -52,13 +51,13 @@ use crate::{
     api_connection::{ApiConnection, ApiReader, CallableApi, DocumentLocation, read_document},
     arguments::no_such_tool,
     connect::ResolvedBackend,
-    http::{ApiEndpoint, DEFAULT_MAX_INLINE_BYTES, ProgressDeadline, ResponseDelivery, parse_base},
+    http::{
+        ApiEndpoint, DEFAULT_MAX_INLINE_BYTES, ResponseDelivery, parse_bare_address, parse_base,
+    },
 };
 
-/// The largest description that is read.
 const MAX_DOCUMENT_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Reads the description of one capability.
 #[derive(Debug)]
 pub(crate) struct OpenApiReader {
     place: DocumentLocation,
@@ -70,7 +69,6 @@ pub(crate) struct OpenApiReader {
     last: Mutex<Option<([u8; 32], Arc<OpenApi>)>>,
 }
 
-/// A description that has been read.
 #[derive(Debug)]
 struct OpenApi {
     imported: OpenApiImport,
@@ -134,21 +132,13 @@ impl OpenApiReader {
     ) -> Result<Self, CallError> {
         let block = &prepared.block;
         let base = block.base_url.as_deref().map(parse_base).transpose()?;
-        let (place, surrounding) = match (&block.spec_path, &block.spec_url) {
-            (Some(path), _) => {
-                let file = PathBuf::from(path);
-                let folder = base_dir.to_path_buf();
-                (DocumentLocation::File(file.clone()), Some(DocumentFolder { file, folder }))
-            }
-            (None, Some(url)) => (DocumentLocation::Url(parse_spec_url(url)?), None),
-            (None, None) => {
-                return Err(CallError::invalid_config("there is neither `specPath` nor `specUrl`"));
-            }
-        };
-        let spec_url = match &place {
-            DocumentLocation::Url(url) => Some(url.clone()),
-            DocumentLocation::File(_) => None,
-        };
+        let (path, url) = (block.spec_path.as_ref(), block.spec_url.as_ref());
+        let place = DocumentLocation::new(path, url, parse_spec_url)?.ok_or_else(|| {
+            CallError::invalid_config("there is neither `specPath` nor `specUrl`")
+        })?;
+        let surrounding =
+            path.map(|path| DocumentFolder { file: path.into(), folder: base_dir.to_path_buf() });
+        let spec_url = place.url().cloned();
         let offer = AvailableAuth::new(&block.requests.auth);
         let has_credentials = offer != AvailableAuth::Nothing;
         Ok(Self {
@@ -163,7 +153,7 @@ impl OpenApiReader {
                 },
                 offer,
             },
-            project: prepared.surroundings.project.clone(),
+            project: prepared.surroundings.settings.project.clone(),
             last: Mutex::new(None),
         })
     }
@@ -220,7 +210,6 @@ impl CallableApi for OpenApi {
         endpoint: &ApiEndpoint,
         tool: &str,
         arguments: Map<String, Value>,
-        _pace: &ProgressDeadline,
     ) -> CallResult {
         let operations = &self.imported.operations;
         let operation =
@@ -280,11 +269,10 @@ fn unusable(place: &DocumentLocation, reason: &str) -> CallError {
 /// A description may come from where an API may be, and its address may have a query.
 fn parse_spec_url(text: &str) -> Result<Url, CallError> {
     let address = text.split(['?', '#']).next().unwrap_or_default();
-    let refuse = |reason: &str| {
+    let parsed = parse_bare_address(address)
+        .and_then(|_address| Url::parse(text).map_err(|error| error.to_string()));
+    parsed.map_err(|reason| {
         CallError::invalid_config(format!("`specUrl` cannot be used: {reason}"))
             .hint("give an https URL without user name")
-    };
-    parse_base(address)
-        .map_err(|error| refuse(error.message.trim_start_matches("`baseUrl` cannot be used: ")))?;
-    Url::parse(text).map_err(|error| refuse(&error.to_string()))
+    })
 }

@@ -15,7 +15,6 @@ const MAX_SHOWN: usize = 40;
 #[derive(Debug)]
 pub(crate) struct OptionGuard<'a> {
     program: &'a str,
-    /// The schema of the arguments.
     schema: Option<&'a Map<String, Value>>,
     /// Whether the author wrote `--`.
     options_ended: bool,

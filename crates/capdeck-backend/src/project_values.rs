@@ -77,7 +77,7 @@ async fn take<T>(
         DeclaredValue::FromEnv(name) => {
             let variables = project_variables(definition)?;
             let own = || variables.as_ref().and_then(|variables| variables.get(name));
-            let value = surroundings.environment.get(name).or_else(own);
+            let value = surroundings.settings.environment.get(name).or_else(own);
             value.map(Secret::new).ok_or_else(|| {
                 invalid(format!("environment variable `{name}` is not set"))
                     .hint(format!("set it where capdeck is started, for example `export {name}=…`"))
@@ -96,7 +96,7 @@ async fn take<T>(
             let command = ChildCommand {
                 program: program.clone(),
                 args: arguments.to_vec(),
-                env: child_environment(&surroundings.environment, []),
+                env: child_environment(&surroundings.settings.environment, []),
                 folder: Some(definition.base_dir.clone()),
                 input: StdinMode::Closed,
                 errors: StderrTarget::Log {

@@ -26,14 +26,12 @@ pub struct HostManifest {
     pub capabilities: Vec<RemoteCapability>,
 }
 
-/// What the manifest itself is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct HostManifestFacts {
     pub manifest: u32,
     pub version: String,
 }
 
-/// Another host and the key to it.
 #[derive(Debug)]
 pub struct RemoteHost {
     origin: String,

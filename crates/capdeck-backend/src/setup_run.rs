@@ -86,7 +86,8 @@ impl Connector {
         let surroundings = self.surroundings();
         let holder = vault_holder(definition);
         let resolved = resolve_value::<SetupCommands>(setup, surroundings.lookup(&holder))?;
-        let folder = WorkingFolder::new(definition.project_bound, surroundings.project.as_deref())?;
+        let folder =
+            WorkingFolder::new(definition.project_bound, surroundings.settings.project.as_deref())?;
         let SetupCommands { commands, verify } = resolved.value;
         let steps: Vec<(SetupPhase, SetupStep)> = commands
             .into_iter()
@@ -142,7 +143,7 @@ impl Connector {
         let command = ChildCommand {
             program: step.command.clone(),
             args: step.args.clone(),
-            env: child_environment(&surroundings.environment, [&step.env]),
+            env: child_environment(&surroundings.settings.environment, [&step.env]),
             folder: folder.resolve(step.cwd.as_deref())?,
             ..ChildCommand::default()
         };

@@ -8,7 +8,7 @@ use capdeck_auth::{
     SignInRefusal, StaticCredentials,
 };
 use capdeck_definition::{
-    Backend, BackendAuth, CapabilityId, Definition, GoogleDiscoveryApi, McpServer, OAuthConfig,
+    Backend, BackendAuth, CapabilityId, Definition, GoogleDiscoveryApi, HttpBlock, McpServer,
 };
 use capdeck_mcp::client::CredentialProvider;
 use reqwest::{
@@ -23,7 +23,6 @@ use crate::{
     google_discovery, openapi,
 };
 
-/// Google's authorization server.
 const GOOGLE: &str = "https://accounts.google.com";
 
 /// Without these Google gives no refresh token, and the person has to sign in again every hour.
@@ -32,7 +31,6 @@ const GOOGLE_PARAMETERS: &[(&str, &str)] = &[("access_type", "offline"), ("promp
 /// How often one request to an API is sent again after it was refused.
 const MAX_RESENDS: u32 = 2;
 
-/// The sign-in of one capability.
 #[derive(Debug, Clone)]
 pub(crate) struct CapabilitySignIn {
     id: CapabilityId,
@@ -57,7 +55,7 @@ impl Connector {
             Backend::Http(api) => {
                 let prepared = self.prepare(definition, api)?;
                 let url = parse(&prepared.id, "baseUrl", &prepared.block.base_url)?;
-                of_api(&prepared.id, &prepared.block.requests.auth, url, &prepared.surroundings)
+                prepared.sign_in(url)
             }
             Backend::GoogleDiscovery(api) => {
                 let prepared = self.prepare(definition, api)?;
@@ -67,13 +65,11 @@ impl Connector {
             Backend::GraphQl(api) => {
                 let prepared = self.prepare(definition, api)?;
                 let url = parse(&prepared.id, "endpointUrl", &prepared.block.endpoint_url)?;
-                of_api(&prepared.id, &prepared.block.requests.auth, url, &prepared.surroundings)
+                prepared.sign_in(url)
             }
             Backend::OpenApi(api) => {
                 let prepared = self.prepare(definition, api)?;
-                openapi::resource(&prepared.block).and_then(|url| {
-                    of_api(&prepared.id, &prepared.block.requests.auth, url, &prepared.surroundings)
-                })
+                openapi::resource(&prepared.block).and_then(|url| prepared.sign_in(url))
             }
             _ => None,
         };
@@ -121,15 +117,12 @@ fn of_google_api(
     Some(CapabilitySignIn::new(&prepared.id, settings, &prepared.surroundings, true))
 }
 
-/// The sign-in of an HTTP API that declares one.
-pub(crate) fn of_api(
-    id: &CapabilityId,
-    auth: &BackendAuth,
-    base: Url,
-    surroundings: &ConnectorContext,
-) -> Option<CapabilitySignIn> {
-    let settings = settings(auth, base)?;
-    Some(CapabilitySignIn::new(id, settings, surroundings, true))
+impl<T: HttpBlock> ResolvedBackend<T> {
+    /// The sign-in of an HTTP API that declares one.
+    pub(crate) fn sign_in(&self, server: Url) -> Option<CapabilitySignIn> {
+        let settings = settings(&self.block.requests().auth, server)?;
+        Some(CapabilitySignIn::new(&self.id, settings, &self.surroundings, true))
+    }
 }
 
 fn settings(auth: &BackendAuth, server: Url) -> Option<OAuthSettings> {
@@ -140,35 +133,24 @@ fn settings(auth: &BackendAuth, server: Url) -> Option<OAuthSettings> {
             return None;
         }
     };
-    let OAuthConfig {
-        authorization_url,
-        token_url,
-        issuer,
-        resource_metadata_url,
-        authorization_server_metadata_url,
-        openid_configuration_url,
-        client_metadata_url,
-        client_id,
-        client_secret,
-        scopes,
-        redirect_uri,
-    } = block.clone();
-    let is_google = issuer.as_deref().is_some_and(|issuer| issuer.trim_end_matches('/') == GOOGLE);
+    let block = block.clone();
+    let issuer = block.issuer.as_deref();
+    let is_google = issuer.is_some_and(|issuer| issuer.trim_end_matches('/') == GOOGLE);
     Some(OAuthSettings {
         authorization_parameters: if is_google { GOOGLE_PARAMETERS } else { &[] },
         server,
         kind,
-        authorization_url,
-        token_url,
-        issuer,
-        resource_metadata_url,
-        authorization_server_metadata_url,
-        openid_configuration_url,
-        client_metadata_url,
-        client_id,
-        client_secret: client_secret.map(Secret::new),
-        scopes,
-        redirect_uri,
+        authorization_url: block.authorization_url,
+        token_url: block.token_url,
+        issuer: block.issuer,
+        resource_metadata_url: block.resource_metadata_url,
+        authorization_server_metadata_url: block.authorization_server_metadata_url,
+        openid_configuration_url: block.openid_configuration_url,
+        client_metadata_url: block.client_metadata_url,
+        client_id: block.client_id,
+        client_secret: block.client_secret.map(Secret::new),
+        scopes: block.scopes,
+        redirect_uri: block.redirect_uri,
     })
 }
 
@@ -243,7 +225,6 @@ impl CapabilitySignIn {
         self.sign_in.granted_scopes()
     }
 
-    /// The error for a right that the sign-in does not have.
     pub(crate) fn missing_scope_error(&self, scope: &str) -> CallError {
         self.to_call_error(&SignInRefusal::RightsMissing { scopes: vec![scope.to_owned()] })
     }

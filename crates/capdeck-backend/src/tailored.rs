@@ -65,7 +65,7 @@ pub(crate) fn split_command(prepared: &mut ResolvedBackend<McpServer>) -> Result
     if !command.contains(char::is_whitespace) {
         return Ok(());
     }
-    let env = child_environment(&prepared.surroundings.environment, [&block.env]);
+    let env = child_environment(&prepared.surroundings.settings.environment, [&block.env]);
     let folder = block.cwd.as_ref().map(PathBuf::from);
     let search_path = env.get("PATH").map(String::as_str);
     if find_program(command, search_path, folder.as_deref()).is_ok() {
@@ -177,7 +177,7 @@ impl TailoredConnection {
         let command = ChildCommand {
             program,
             args,
-            env: child_environment(&self.surroundings.environment, []),
+            env: child_environment(&self.surroundings.settings.environment, []),
             folder: Some(self.folder.clone()),
             input: StdinMode::Piped,
             errors: StderrTarget::Log { log: log.clone(), scrubber: Default::default() },
@@ -275,11 +275,7 @@ impl TaskFormats {
         }
     }
 
-    pub(super) fn formatter_for(
-        &self,
-        method: &str,
-        params: Option<&RawMembers>,
-    ) -> Option<ResultFormatter> {
+    fn formatter_for(&self, method: &str, params: Option<&RawMembers>) -> Option<ResultFormatter> {
         if !matches!(method, "tasks/result" | "tasks/get") {
             return None;
         }
@@ -290,7 +286,7 @@ impl TaskFormats {
 
 impl TailoredConnection {
     /// Formats the task's result: the whole of `tasks/result`, or a member of `tasks/get`.
-    pub(super) async fn format_task(
+    async fn format_task(
         &self,
         method: &str,
         formatter: &ResultFormatter,

@@ -28,17 +28,37 @@ use crate::{
 /// How long a server may take to answer when there is a copy to go on with.
 const REVALIDATION_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where a description is.
 #[derive(Debug, Clone)]
 pub(crate) enum DocumentLocation {
     File(PathBuf),
     Url(Url),
 }
 
+impl DocumentLocation {
+    /// The file that a definition names, else the address. `None` when it names neither.
+    pub(crate) fn new(
+        path: Option<&String>,
+        url: Option<&String>,
+        parse: impl FnOnce(&str) -> Result<Url, CallError>,
+    ) -> Result<Option<Self>, CallError> {
+        match (path, url) {
+            (Some(path), _) => Ok(Some(Self::File(PathBuf::from(path)))),
+            (None, Some(url)) => parse(url).map(|url| Some(Self::Url(url))),
+            (None, None) => Ok(None),
+        }
+    }
+
+    pub(crate) fn url(&self) -> Option<&Url> {
+        match self {
+            Self::Url(url) => Some(url),
+            Self::File(_) => None,
+        }
+    }
+}
+
 /// A description that a server gave, and what it gave to recognise that version by. `None` when a copy is still right.
 type FetchedDocument = Option<(Bytes, DocumentValidators)>;
 
-/// Why a server gave no description.
 struct DocumentFetchError {
     error: CallError,
     /// True for a reason that may pass: a copy will do.
@@ -115,8 +135,12 @@ async fn fetch(
     is_trusted: bool,
     limit: u64,
 ) -> Result<Bytes, CallError> {
-    let entry =
-        DocumentCacheEntry::new(&endpoint.surroundings.documents, &endpoint.id, url, is_trusted);
+    let entry = DocumentCacheEntry::new(
+        &endpoint.surroundings.settings.documents_dir,
+        &endpoint.id,
+        url,
+        is_trusted,
+    );
     let copy = entry.load().await.filter(|copy| copy.bytes.len() as u64 <= limit);
     let asking = request_document(endpoint, url, is_trusted, copy.as_ref(), limit);
     let said = match &copy {
@@ -210,13 +234,11 @@ fn too_large(limit: u64) -> CallError {
     .hint("save the part that is needed to a file and name that")
 }
 
-/// The place of one copy.
 #[derive(Debug, Clone)]
 pub(super) struct DocumentCacheEntry {
     path: PathBuf,
 }
 
-/// A description that was fetched earlier.
 #[derive(Debug, Clone)]
 pub(super) struct CachedDocument {
     pub(super) marks: DocumentValidators,
@@ -229,7 +251,7 @@ pub(super) struct CachedDocument {
 #[serde(rename_all = "camelCase")]
 pub(super) struct DocumentValidators {
     pub(super) etag: Option<String>,
-    pub(super) last_modified: Option<String>,
+    last_modified: Option<String>,
 }
 
 /// The first line of a copy; the description follows.
@@ -312,7 +334,7 @@ fn write(path: &Path, marks: DocumentValidators, bytes: &[u8]) -> io::Result<()>
 const MAX_DEPTH: usize = 128;
 
 /// Looks at brackets only, and only at what begins as JSON does. Readers of other formats have limits of their own.
-pub(super) fn check_depth(document: &[u8]) -> Result<(), CallError> {
+fn check_depth(document: &[u8]) -> Result<(), CallError> {
     if !matches!(document.trim_ascii_start().first(), Some(b'{' | b'[')) {
         return Ok(());
     }

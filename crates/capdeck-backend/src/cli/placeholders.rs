@@ -120,7 +120,6 @@ impl CommandVariables {
         Self { holder: vault_holder(definition), definition: definition.clone() }
     }
 
-    /// The command of a call.
     pub(super) fn ready(
         &self,
         connection: &CliConnection,
@@ -185,7 +184,7 @@ impl CommandVariables {
             command: ChildCommand {
                 program,
                 args,
-                env: child_environment(&surroundings.environment, [&env.value]),
+                env: child_environment(&surroundings.settings.environment, [&env.value]),
                 folder: connection.prepared.folder.resolve(folder.as_deref())?,
                 ..ChildCommand::default()
             },

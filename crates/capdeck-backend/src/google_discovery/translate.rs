@@ -34,7 +34,6 @@ pub(super) struct DiscoveryDocument {
     root: Map<String, Value>,
 }
 
-/// Where requests go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct GoogleBaseUrls {
     /// Below it are the paths of methods.
@@ -51,7 +50,6 @@ pub(super) struct Extras {
     pub(super) scopes: Vec<String>,
 }
 
-/// How a method takes media.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct MediaUpload {
     pub(super) simple: Option<String>,
@@ -63,7 +61,6 @@ pub(super) struct MediaUpload {
     pub(super) max_size: Option<u64>,
 }
 
-/// A translated document.
 #[derive(Debug)]
 pub(super) struct Translation {
     /// OpenAPI 3.1.
@@ -123,7 +120,6 @@ impl DiscoveryDocument {
         Ok(GoogleBaseUrls { service, root })
     }
 
-    /// Translates the methods that a filter accepts.
     pub(super) fn translate(&self, id: &CapabilityId, filter: &OperationFilter) -> Translation {
         let (mut paths, mut own_schemas) = (Map::new(), Map::new());
         let (mut extras, mut problems) = (BTreeMap::new(), Vec::new());

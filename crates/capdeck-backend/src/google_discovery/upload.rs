@@ -9,7 +9,6 @@ use std::{
     time::Instant,
 };
 
-use bytes::Bytes;
 use reqwest::header::CONTENT_TYPE;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -25,16 +24,15 @@ use crate::{
     ArtifactStore, CallError, CallResult,
     arguments::{DataUrl, PROJECT_FILE_HINT, project_file},
     http::{
-        ApiEndpoint, DEFAULT_MAX_INLINE_BYTES, EndpointRequest, HttpRequestBody, ProgressDeadline,
-        ResponseDelivery, header_value,
+        ApiEndpoint, DEFAULT_MAX_INLINE_BYTES, EndpointRequest, HttpRequestBody, ResponseDelivery,
+        header_value,
     },
-    openapi::{OpenApiOperation, PathTemplate},
+    openapi::{FileInputContent, OpenApiOperation, PathTemplate},
 };
 
 /// Larger content goes in pieces where the method allows it.
 const MAX_SINGLE_UPLOAD_BYTES: u64 = 8 * 1024 * 1024;
 
-/// How content travels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UploadProtocol {
     /// The content is the body.
@@ -45,7 +43,6 @@ enum UploadProtocol {
     Resumable,
 }
 
-/// Everything an upload needs to know.
 #[derive(Debug)]
 pub(super) struct UploadCall<'a> {
     pub(super) endpoint: &'a ApiEndpoint,
@@ -54,7 +51,6 @@ pub(super) struct UploadCall<'a> {
     pub(super) upload: &'a MediaUpload,
     pub(super) arguments: &'a Map<String, Value>,
     pub(super) media: &'a UploadMedia,
-    pub(super) pace: &'a ProgressDeadline,
 }
 
 impl UploadCall<'_> {
@@ -62,7 +58,7 @@ impl UploadCall<'_> {
     pub(super) async fn run(&self) -> CallResult {
         let started = Instant::now();
         let body = self.arguments.get("body").filter(|body| !body.is_null());
-        let (protocol, path) = choose(self.upload, body.is_some(), self.media.length)?;
+        let (protocol, path) = choose(self.upload, body.is_some(), self.media.content.length())?;
         let kind = match protocol {
             UploadProtocol::Simple => "media",
             UploadProtocol::Related => "multipart",
@@ -78,14 +74,16 @@ impl UploadCall<'_> {
         match protocol {
             UploadProtocol::Simple => {
                 request.headers.insert(CONTENT_TYPE, mime_type);
-                request.body = Some(self.media.append_to(HttpRequestBody::default()));
+                request.body = Some(self.media.content.append_to(HttpRequestBody::default()));
             }
             UploadProtocol::Related => {
                 fill_related(&mut request, body, self.media)?;
             }
             UploadProtocol::Resumable => {
                 request.headers.insert("x-upload-content-type", mime_type);
-                request.headers.insert("x-upload-content-length", self.media.length.into());
+                request
+                    .headers
+                    .insert("x-upload-content-length", self.media.content.length().into());
                 let (response, url) = UploadSession::new(self, request).run().await?;
                 return self.answer(response, &url, started).await;
             }
@@ -116,7 +114,7 @@ fn fill_related(
         media.mime_type,
         media.filename.as_deref().map(disposition).unwrap_or_default(),
     );
-    let parts = media.append_to(HttpRequestBody::default().with_bytes(head));
+    let parts = media.content.append_to(HttpRequestBody::default().with_bytes(head));
     request.body = Some(parts.with_bytes(format!("\r\n--{boundary}--\r\n")));
     let kind = header_value("content-type", &format!("multipart/related; boundary={boundary}"))?;
     request.headers.insert(CONTENT_TYPE, kind);
@@ -152,7 +150,6 @@ fn choose(
     })
 }
 
-/// What to upload, and as what.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct MediaArgument {
@@ -166,16 +163,9 @@ pub(super) struct MediaArgument {
 /// Content of known length and type. A file is read while it is sent.
 #[derive(Debug)]
 pub(super) struct UploadMedia {
-    source: MediaSource,
-    pub(super) length: u64,
+    pub(super) content: FileInputContent,
     pub(super) mime_type: String,
     pub(super) filename: Option<String>,
-}
-
-#[derive(Debug)]
-enum MediaSource {
-    File(PathBuf),
-    Bytes(Bytes),
 }
 
 impl UploadMedia {
@@ -187,14 +177,14 @@ impl UploadMedia {
         artifacts: &ArtifactStore,
     ) -> Result<Self, CallError> {
         let MediaArgument { path, artifact, data_url, mime_type, filename } = argument;
-        let (source, known_type, known_name) = match (path, artifact, data_url) {
+        let (content, known_type, known_name) = match (path, artifact, data_url) {
             (Some(path), None, None) => {
                 let file = project_file(&path, project).map_err(|reason| {
                     CallError::invalid_request(format!("`media.path` {reason}"))
                         .hint(PROJECT_FILE_HINT)
                 })?;
                 let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
-                (MediaSource::File(file), None, name)
+                (file_content(file).await?, None, name)
             }
             (None, Some(uri), None) => {
                 let unusable = |error: crate::ArtifactError| {
@@ -203,32 +193,19 @@ impl UploadMedia {
                 };
                 let facts = artifacts.describe(&uri).await.map_err(unusable)?;
                 let file = artifacts.path(&uri).map_err(unusable)?;
-                (MediaSource::File(file), facts.mime_type, Some(facts.filename))
+                (file_content(file).await?, facts.mime_type, Some(facts.filename))
             }
             (None, None, Some(url)) => {
                 let read = DataUrl::read(&url).map_err(|reason| {
                     CallError::invalid_request(format!("`media.dataUrl` {reason}"))
                         .hint("write it as `data:text/plain;base64,aGVsbG8=`")
                 })?;
-                (MediaSource::Bytes(read.bytes), read.mime_type, None)
+                (FileInputContent::Bytes(read.bytes), read.mime_type, None)
             }
             _ => {
                 return Err(CallError::invalid_request(
                     "`media` needs exactly one of `path`, `artifact` and `dataUrl`",
                 ));
-            }
-        };
-        let length = match &source {
-            MediaSource::Bytes(bytes) => bytes.len() as u64,
-            MediaSource::File(path) => {
-                let facts = tokio::fs::metadata(path).await;
-                facts
-                    .map_err(|error| {
-                        CallError::invalid_request(format!(
-                            "the file to upload cannot be read: {error}"
-                        ))
-                    })?
-                    .len()
             }
         };
         let filename = filename.or(known_name);
@@ -237,31 +214,16 @@ impl UploadMedia {
             .or_else(|| by_extension(filename.as_deref()?).map(str::to_owned))
             .or_else(|| upload.accept.iter().find(|kind| !kind.contains('*')).cloned())
             .unwrap_or_else(|| "application/octet-stream".to_owned());
-        check(upload, length, &mime_type)?;
-        Ok(Self { source, length, mime_type, filename })
+        check(upload, content.length(), &mime_type)?;
+        Ok(Self { content, mime_type, filename })
     }
+}
 
-    /// All of it, after what a body already has.
-    pub(super) fn append_to(&self, body: HttpRequestBody) -> HttpRequestBody {
-        match &self.source {
-            MediaSource::Bytes(bytes) => body.with_bytes(bytes.clone()),
-            MediaSource::File(path) => body.with_file(path.clone(), self.length),
-        }
-    }
-
-    /// Some of it.
-    pub(super) fn part(&self, offset: u64, length: u64) -> HttpRequestBody {
-        match &self.source {
-            MediaSource::Bytes(bytes) => {
-                let index = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
-                HttpRequestBody::default()
-                    .with_bytes(bytes.slice(index(offset)..index(offset + length)))
-            }
-            MediaSource::File(path) => {
-                HttpRequestBody::default().with_file_part(path.clone(), offset, length)
-            }
-        }
-    }
+async fn file_content(path: PathBuf) -> Result<FileInputContent, CallError> {
+    let facts = tokio::fs::metadata(&path).await.map_err(|error| {
+        CallError::invalid_request(format!("the file to upload cannot be read: {error}"))
+    })?;
+    Ok(FileInputContent::File { path, length: facts.len() })
 }
 
 /// Says what the API would say, before anything is sent.
@@ -281,7 +243,6 @@ fn check(upload: &MediaUpload, length: u64, mime_type: &str) -> Result<(), CallE
     .hint(format!("set `media.mimeType` to what the content is; accepted: `{accepted}`")))
 }
 
-/// The media type a file name stands for.
 fn by_extension(name: &str) -> Option<&'static str> {
     let (_, extension) = name.rsplit_once('.')?;
     Some(match extension.to_ascii_lowercase().as_str() {

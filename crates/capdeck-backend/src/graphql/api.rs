@@ -13,8 +13,7 @@ use url::Url;
 use super::{
     GraphQlRequest,
     document::{CompiledOperation, GraphQlDocumentError, check_document, choose, nearest_names},
-    outcome::mark_errors,
-    output_schema::open_output_schema,
+    output::{mark_errors, open_output_schema},
     schema::{ApiSchema, SchemaError},
     selection::{SelectionRules, automatic_operations},
 };
@@ -23,9 +22,7 @@ use crate::{
     api_connection::{CallableApi, ImportProblems},
     arguments::no_such_tool,
     declared_tool::{DeclaredTool, declared_discovery},
-    http::{
-        ApiEndpoint, DEFAULT_MAX_INLINE_BYTES, EndpointRequest, ProgressDeadline, ResponseDelivery,
-    },
+    http::{ApiEndpoint, DEFAULT_MAX_INLINE_BYTES, EndpointRequest, ResponseDelivery},
 };
 
 #[derive(Debug)]
@@ -112,7 +109,6 @@ impl CallableApi for GraphQlApi {
         endpoint: &ApiEndpoint,
         tool: &str,
         arguments: Map<String, Value>,
-        _pace: &ProgressDeadline,
     ) -> CallResult {
         let request = match (self.documents.get(tool), &self.query_tool) {
             (Some(document), _) => GraphQlRequest {

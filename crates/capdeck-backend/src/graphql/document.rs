@@ -13,7 +13,7 @@ use apollo_compiler::{
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
-use super::{input_schema::input_schema, output_schema::output_schema, schema::ApiSchema};
+use super::{input_schema::input_schema, output::output_schema, schema::ApiSchema};
 
 /// Far above any document that a person or a model writes.
 const MAX_TOKENS: usize = 20_000;
@@ -48,7 +48,7 @@ pub(super) fn check_document(
 }
 
 impl GraphQlDocumentError {
-    pub(super) fn from_message(message: impl Into<String>) -> Self {
+    fn from_message(message: impl Into<String>) -> Self {
         Self { findings: vec![GraphQlFinding { place: None, message: message.into() }], total: 1 }
     }
 

@@ -254,7 +254,7 @@ fn members(value: Value) -> Map<String, Value> {
 }
 
 /// Returns the schema of a scalar in requests. Custom scalars are open unless they have a common name.
-pub(super) fn input_scalar(name: &str) -> Map<String, Value> {
+fn input_scalar(name: &str) -> Map<String, Value> {
     let plain = match name {
         "Int" => Some(json!({"type": "integer"})),
         "Float" => Some(json!({"type": "number"})),

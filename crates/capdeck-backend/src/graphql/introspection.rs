@@ -11,7 +11,7 @@ use apollo_compiler::{
         ObjectType, ScalarType, UnionType,
     },
 };
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value as Json};
 
 use super::schema::SchemaError;
@@ -45,10 +45,7 @@ pub(super) const LEGACY_INTROSPECTION_QUERY: &str = "query IntrospectionQuery { 
     fragment Reference on __Type { kind name ofType { kind name ofType { kind name ofType { kind name \
     ofType { kind name ofType { kind name ofType { kind name ofType { kind name } } } } } } } }";
 
-pub(in super::super) fn parse(
-    text: &str,
-    problems: &mut ImportProblems,
-) -> Result<Schema, SchemaError> {
+pub(super) fn parse(text: &str, problems: &mut ImportProblems) -> Result<Schema, SchemaError> {
     let answer: IntrospectionResponse = serde_json::from_str(text)
         .map_err(|error| SchemaError::NotIntrospection { reason: error.to_string() })?;
     let schema = answer.schema.or(answer.data.and_then(|data| data.schema));
@@ -73,7 +70,7 @@ impl SchemaBuilder<'_> {
         definition.mutation = self.root(answer.mutation_type, "mutationType");
         definition.subscription = self.root(answer.subscription_type, "subscriptionType");
         for one in answer.types {
-            let Some(name) = self.name(one.name.as_deref().unwrap_or_default(), "a type") else {
+            let Some(name) = self.name(&one.name, "a type") else {
                 continue;
             };
             match schema.types.get(&name) {
@@ -96,17 +93,17 @@ impl SchemaBuilder<'_> {
         schema
     }
 
-    fn root(&mut self, answer: Option<IntrospectionName>, place: &str) -> Option<ComponentName> {
-        let name = answer?.name?;
-        self.name(&name, place).map(ComponentName::from)
+    fn root(&mut self, answer: Option<IntrospectionNode>, place: &str) -> Option<ComponentName> {
+        let name = answer?.name;
+        (!name.is_empty()).then(|| self.name(&name, place))?.map(ComponentName::from)
     }
 
-    fn type_definition(&mut self, name: &Name, answer: IntrospectionType) -> Option<ExtendedType> {
+    fn type_definition(&mut self, name: &Name, answer: IntrospectionNode) -> Option<ExtendedType> {
         let description = text(answer.description);
         let name = name.clone();
+        let mut directives = schema::DirectiveList::default();
         Some(match answer.kind.as_str() {
             "SCALAR" => {
-                let mut directives = schema::DirectiveList::default();
                 if let Some(url) = answer.specified_by {
                     directives.push(directive("specifiedBy", Some(("url", url))));
                 }
@@ -115,7 +112,6 @@ impl SchemaBuilder<'_> {
             "OBJECT" => {
                 let fields = self.fields(&name, answer.fields);
                 let implements_interfaces = self.names(&name, answer.interfaces);
-                let directives = schema::DirectiveList::default();
                 ExtendedType::Object(Node::new(ObjectType {
                     description,
                     name,
@@ -127,7 +123,6 @@ impl SchemaBuilder<'_> {
             "INTERFACE" => {
                 let fields = self.fields(&name, answer.fields);
                 let implements_interfaces = self.names(&name, answer.interfaces);
-                let directives = schema::DirectiveList::default();
                 ExtendedType::Interface(Node::new(InterfaceType {
                     description,
                     name,
@@ -138,16 +133,13 @@ impl SchemaBuilder<'_> {
             }
             "UNION" => {
                 let members = self.names(&name, answer.possible_types);
-                let directives = schema::DirectiveList::default();
                 ExtendedType::Union(Node::new(UnionType { description, name, directives, members }))
             }
             "ENUM" => {
                 let values = self.values(&name, answer.enum_values);
-                let directives = schema::DirectiveList::default();
                 ExtendedType::Enum(Node::new(EnumType { description, name, directives, values }))
             }
             "INPUT_OBJECT" => {
-                let mut directives = schema::DirectiveList::default();
                 if answer.is_one_of == Some(true) {
                     directives.push(directive("oneOf", None));
                 }
@@ -172,13 +164,13 @@ impl SchemaBuilder<'_> {
     fn fields(
         &mut self,
         owner: &Name,
-        answers: Option<Vec<IntrospectionField>>,
+        answers: Option<Vec<IntrospectionNode>>,
     ) -> IndexMap<Name, Component<FieldDefinition>> {
         let mut fields = IndexMap::default();
         for answer in answers.unwrap_or_default() {
             let place = format!("{owner}.{}", answer.name);
             let Some(name) = self.name(&answer.name, &place) else { continue };
-            let Some(ty) = self.reference(&answer.ty, &place) else { continue };
+            let Some(ty) = self.reference(answer.ty.as_ref(), &place) else { continue };
             let arguments = self.inputs(&place, answer.args);
             let directives = deprecation(answer.is_deprecated, answer.deprecation_reason);
             let description = text(answer.description);
@@ -196,14 +188,14 @@ impl SchemaBuilder<'_> {
     fn inputs(
         &mut self,
         owner: &str,
-        answers: Option<Vec<IntrospectionInput>>,
+        answers: Option<Vec<IntrospectionNode>>,
     ) -> Vec<Node<InputValueDefinition>> {
         let mut known = IndexSet::default();
         let mut inputs = Vec::new();
         for answer in answers.unwrap_or_default() {
             let place = format!("{owner}.{}", answer.name);
             let Some(name) = self.name(&answer.name, &place) else { continue };
-            let Some(ty) = self.reference(&answer.ty, &place) else { continue };
+            let Some(ty) = self.reference(answer.ty.as_ref(), &place) else { continue };
             if !known.insert(name.clone()) {
                 self.problems.add(place, "it is defined twice; the first one counts");
                 continue;
@@ -229,7 +221,7 @@ impl SchemaBuilder<'_> {
     fn values(
         &mut self,
         owner: &Name,
-        answers: Option<Vec<IntrospectionEnumValue>>,
+        answers: Option<Vec<IntrospectionNode>>,
     ) -> IndexMap<Name, Component<EnumValueDefinition>> {
         let mut values = IndexMap::default();
         for answer in answers.unwrap_or_default() {
@@ -247,13 +239,14 @@ impl SchemaBuilder<'_> {
     fn names(
         &mut self,
         owner: &Name,
-        answers: Option<Vec<IntrospectionName>>,
+        answers: Option<Vec<IntrospectionNode>>,
     ) -> IndexSet<ComponentName> {
-        let names = answers.unwrap_or_default().into_iter().filter_map(|answer| answer.name);
+        let names = answers.unwrap_or_default().into_iter().map(|answer| answer.name);
+        let names = names.filter(|name| !name.is_empty());
         names.filter_map(|name| self.name(&name, owner)).map(ComponentName::from).collect()
     }
 
-    fn directive(&mut self, answer: IntrospectionDirective) -> Option<DirectiveDefinition> {
+    fn directive(&mut self, answer: IntrospectionNode) -> Option<DirectiveDefinition> {
         let place = format!("@{}", answer.name);
         let name = self.name(&answer.name, &place)?;
         let locations = answer.locations.iter().filter_map(|name| location(name)).collect();
@@ -262,8 +255,8 @@ impl SchemaBuilder<'_> {
         Some(DirectiveDefinition { description: None, name, arguments, repeatable, locations })
     }
 
-    fn reference(&mut self, answer: &IntrospectionTypeRef, place: &str) -> Option<Type> {
-        let ty = reference(answer);
+    fn reference(&mut self, answer: Option<&IntrospectionTypeRef>, place: &str) -> Option<Type> {
+        let ty = answer.and_then(reference);
         if ty.is_none() {
             self.problems.add(place, "its type is missing, or is nested too deeply");
         }
@@ -328,116 +321,80 @@ fn location(name: &str) -> Option<DirectiveLocation> {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct IntrospectionResponse {
-    pub(super) data: Option<IntrospectionData>,
+struct IntrospectionResponse {
+    data: Option<IntrospectionData>,
     #[serde(rename = "__schema")]
-    pub(super) schema: Option<IntrospectionSchema>,
-    #[serde(default)]
-    pub(super) errors: Option<Vec<IntrospectionError>>,
+    schema: Option<IntrospectionSchema>,
+    errors: Option<Vec<IntrospectionError>>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct IntrospectionData {
+struct IntrospectionData {
     #[serde(rename = "__schema")]
-    pub(super) schema: Option<IntrospectionSchema>,
+    schema: Option<IntrospectionSchema>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct IntrospectionError {
+struct IntrospectionError {
     #[serde(default)]
-    pub(super) message: String,
+    message: String,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct IntrospectionSchema {
-    pub(super) query_type: Option<IntrospectionName>,
-    pub(super) mutation_type: Option<IntrospectionName>,
-    pub(super) subscription_type: Option<IntrospectionName>,
+struct IntrospectionSchema {
+    query_type: Option<IntrospectionNode>,
+    mutation_type: Option<IntrospectionNode>,
+    subscription_type: Option<IntrospectionNode>,
     #[serde(default)]
-    pub(super) types: Vec<IntrospectionType>,
-    #[serde(default)]
-    pub(super) directives: Option<Vec<IntrospectionDirective>>,
+    types: Vec<IntrospectionNode>,
+    directives: Option<Vec<IntrospectionNode>>,
 }
 
-#[derive(Debug, Deserialize)]
-pub(super) struct IntrospectionName {
-    pub(super) name: Option<String>,
-}
-
+/// A type, field, input, enum value or directive. Every member may be missing.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct IntrospectionType {
-    pub(super) kind: String,
-    pub(super) name: Option<String>,
-    pub(super) description: Option<String>,
+struct IntrospectionNode {
+    #[serde(default)]
+    kind: String,
+    #[serde(default, deserialize_with = "or_empty")]
+    name: String,
+    description: Option<String>,
     #[serde(rename = "specifiedByURL", alias = "specifiedByUrl")]
-    pub(super) specified_by: Option<String>,
-    pub(super) is_one_of: Option<bool>,
-    pub(super) fields: Option<Vec<IntrospectionField>>,
-    pub(super) input_fields: Option<Vec<IntrospectionInput>>,
-    pub(super) interfaces: Option<Vec<IntrospectionName>>,
-    pub(super) enum_values: Option<Vec<IntrospectionEnumValue>>,
-    pub(super) possible_types: Option<Vec<IntrospectionName>>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct IntrospectionField {
-    pub(super) name: String,
-    pub(super) description: Option<String>,
-    #[serde(default)]
-    pub(super) args: Option<Vec<IntrospectionInput>>,
+    specified_by: Option<String>,
+    is_one_of: Option<bool>,
+    fields: Option<Vec<Self>>,
+    input_fields: Option<Vec<Self>>,
+    interfaces: Option<Vec<Self>>,
+    enum_values: Option<Vec<Self>>,
+    possible_types: Option<Vec<Self>>,
+    args: Option<Vec<Self>>,
     #[serde(rename = "type")]
-    pub(super) ty: IntrospectionTypeRef,
-    pub(super) is_deprecated: Option<bool>,
-    pub(super) deprecation_reason: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct IntrospectionInput {
-    pub(super) name: String,
-    pub(super) description: Option<String>,
-    #[serde(rename = "type")]
-    pub(super) ty: IntrospectionTypeRef,
-    pub(super) default_value: Option<String>,
-    pub(super) is_deprecated: Option<bool>,
-    pub(super) deprecation_reason: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct IntrospectionEnumValue {
-    pub(super) name: String,
-    pub(super) description: Option<String>,
-    pub(super) is_deprecated: Option<bool>,
-    pub(super) deprecation_reason: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct IntrospectionTypeRef {
-    pub(super) kind: String,
-    pub(super) name: Option<String>,
-    pub(super) of_type: Option<Box<IntrospectionTypeRef>>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct IntrospectionDirective {
-    pub(super) name: String,
-    pub(super) is_repeatable: Option<bool>,
+    ty: Option<IntrospectionTypeRef>,
+    default_value: Option<String>,
+    is_deprecated: Option<bool>,
+    deprecation_reason: Option<String>,
+    is_repeatable: Option<bool>,
     #[serde(default)]
-    pub(super) locations: Vec<String>,
-    #[serde(default)]
-    pub(super) args: Option<Vec<IntrospectionInput>>,
+    locations: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct IntrospectionTypeRef {
+    kind: String,
+    name: Option<String>,
+    of_type: Option<Box<IntrospectionTypeRef>>,
+}
+
+fn or_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 const MAX_LITERAL_DEPTH: usize = 32;
 
 /// Parses a constant, such as the default of an argument. `None` for anything else.
-pub(super) fn parse_literal(text: &str) -> Option<Node<Value>> {
+fn parse_literal(text: &str) -> Option<Node<Value>> {
     let mut parser = Parser::new().recursion_limit(MAX_LITERAL_DEPTH);
     let document = parser.parse_ast(format!("{{ f(a: {text}\n) }}"), "default").ok()?;
     // The text must not close the bracket and add its own content.

@@ -128,7 +128,7 @@ fn possible_types(schema: &Schema) -> HashMap<Name, Vec<Name>> {
 }
 
 /// Parses what is valid; the rest is listed.
-pub(super) fn parse_sdl(text: &str, problems: &mut ImportProblems) -> Schema {
+fn parse_sdl(text: &str, problems: &mut ImportProblems) -> Schema {
     let document = match Parser::new().parse_ast(text, "schema.graphql") {
         Ok(document) => document,
         Err(broken) => {
@@ -160,7 +160,7 @@ pub(super) fn parse_sdl(text: &str, problems: &mut ImportProblems) -> Schema {
 }
 
 /// Returns the place of a finding about a schema: `Type.field`, `Type`, or a line.
-pub(super) fn place_of(schema: &Schema, diagnostic: &Diagnostic<'_, DiagnosticData>) -> String {
+fn place_of(schema: &Schema, diagnostic: &Diagnostic<'_, DiagnosticData>) -> String {
     let Some(span) = diagnostic.error.location() else { return "schema".to_owned() };
     let enclosing = schema.types.values().find(|one| is_inside(one.location(), span));
     let Some(enclosing) = enclosing else { return line(diagnostic) };

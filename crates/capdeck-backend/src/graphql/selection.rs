@@ -279,7 +279,7 @@ pub(super) struct FragmentNames {
 }
 
 /// Returns the possible types with a fragment. An interface with too many of them has only its own fields.
-pub(super) fn fragment_types<'a>(schema: &'a ApiSchema, of: &str) -> &'a [Name] {
+fn fragment_types<'a>(schema: &'a ApiSchema, of: &str) -> &'a [Name] {
     let possible = schema.possible_types(of);
     if possible.len() <= MAX_FRAGMENTS {
         return possible;

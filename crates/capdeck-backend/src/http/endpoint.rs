@@ -22,10 +22,8 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::{
-    EndpointRequest,
-    endpoint_limiter::EndpointLimiter,
-    header_name, header_value,
-    network::EndpointNetwork,
+    EndpointRequest, header_name, header_value,
+    limits::{EndpointLimiter, EndpointNetwork},
     response::ResponseHead,
     send::{EndpointSender, no_response_error},
 };
@@ -34,7 +32,7 @@ use crate::{
     capture::{MAX_TOTAL, SpillTarget, StreamCapture},
     connect::ResolvedBackend,
     connector_context::ConnectorContext,
-    sign_in::{self, CapabilitySignIn, credentials},
+    sign_in::{CapabilitySignIn, credentials},
 };
 
 tokio::task_local! {
@@ -92,9 +90,7 @@ impl ApiEndpoint {
             turns: EndpointLimiter::new(&prepared.id, outgoing),
             retries: outgoing.retries,
         };
-        let sign_in = server.and_then(|server| {
-            sign_in::of_api(&prepared.id, &auth, server, &prepared.surroundings)
-        });
+        let sign_in = server.and_then(|server| prepared.sign_in(server));
         Self {
             id: prepared.id.clone(),
             credentials,
@@ -163,29 +159,19 @@ impl ApiEndpoint {
         Ok(self.credentials.headers()?)
     }
 
-    /// Runs a call until its end, deadline, cancellation or the end of the connection.
+    /// Runs a call until its end, deadline, cancellation or the end of the connection. Progress extends the deadline.
     pub(crate) async fn bounded<Answer>(
         &self,
         name: &str,
         context: &CallContext,
         call: impl Future<Output = Result<Answer, CallError>>,
     ) -> Result<Answer, CallError> {
-        self.bounded_by_progress(name, context, async |_pace| call.await).await
-    }
-
-    /// Like [`Self::bounded`], but progress extends the deadline.
-    pub(crate) async fn bounded_by_progress<Answer>(
-        &self,
-        name: &str,
-        context: &CallContext,
-        call: impl AsyncFnOnce(&ProgressDeadline) -> Result<Answer, CallError>,
-    ) -> Result<Answer, CallError> {
         let timeout = context.timeout.unwrap_or(self.timeout);
         let pace = Arc::new(ProgressDeadline::new(context, timeout));
         let answer = tokio::select! {
             // A call that ends at its deadline has the better message.
             biased;
-            answer = PACE.scope(Arc::clone(&pace), call(&pace)) => answer,
+            answer = PACE.scope(Arc::clone(&pace), call) => answer,
             () = context.cancel.cancelled() => {
                 Err(CallError::new(ErrorCode::Cancelled, format!("`{name}` was cancelled")))
             }
@@ -239,6 +225,12 @@ impl ApiEndpoint {
         request: EndpointRequest,
     ) -> Result<Response, CallError> {
         self.sender.send(&request, &HeaderMap::new(), self.deadline()).await
+    }
+
+    /// Reports transferred bytes to the caller of the running call.
+    pub(crate) fn report_progress(&self, done: u64, total: u64) {
+        // Without a call there is no one to tell.
+        PACE.try_with(|pace| pace.report_progress(done, total)).ok();
     }
 
     fn deadline(&self) -> Instant {
@@ -319,24 +311,23 @@ fn too_large() -> CallError {
 }
 
 /// The progress of one call. Progress resets the call's deadline.
-pub(crate) struct ProgressDeadline {
+struct ProgressDeadline {
     timeout: Duration,
     deadline: Mutex<Instant>,
     caller: Arc<dyn CallerHandle>,
 }
 
 impl ProgressDeadline {
-    pub(super) fn new(context: &CallContext, timeout: Duration) -> Self {
+    fn new(context: &CallContext, timeout: Duration) -> Self {
         let deadline = Mutex::new(Instant::now() + timeout);
         Self { timeout, deadline, caller: Arc::clone(&context.caller) }
     }
 
-    pub(super) fn deadline(&self) -> Instant {
+    fn deadline(&self) -> Instant {
         *self.deadline.lock()
     }
 
-    /// Reports transferred bytes to the caller.
-    pub(crate) fn report_progress(&self, done: u64, total: u64) {
+    fn report_progress(&self, done: u64, total: u64) {
         *self.deadline.lock() = Instant::now() + self.timeout;
         if self.caller.wants_progress() {
             let facts = [("progress", done), ("total", total)];
@@ -349,7 +340,7 @@ impl ProgressDeadline {
     }
 
     /// Resolves at the deadline, which may move.
-    pub(super) async fn expired(&self) {
+    async fn expired(&self) {
         while Instant::now() < self.deadline() {
             sleep_until(self.deadline()).await;
         }

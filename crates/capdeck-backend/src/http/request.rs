@@ -81,27 +81,35 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'(')
     .remove(b')');
 
-/// Parses a resolved base URL with the same rules as in a file.
-pub(crate) fn parse_base(text: &str) -> Result<Url, CallError> {
-    let refuse = |reason: &str| {
-        CallError::invalid_config(format!("`baseUrl` cannot be used: {reason}"))
-            .hint("give an https URL without user name, query or fragment")
-    };
-    let url = Url::parse(text).map_err(|error| refuse(&error.to_string()))?;
+/// An address that requests may go to, by the same rules as in a file; else the reason.
+pub(crate) fn parse_address(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| error.to_string())?;
     let is_local = matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
     match url.scheme() {
-        "https" => {}
-        "http" if is_local => {}
-        "http" => return Err(refuse("plain http is allowed for this machine only")),
-        _ => return Err(refuse("it is neither http nor https")),
+        "https" => Ok(url),
+        "http" if is_local => Ok(url),
+        "http" => Err("plain http is allowed for this machine only".to_owned()),
+        _ => Err("it is neither http nor https".to_owned()),
     }
+}
+
+/// The same for a base URL, which is nothing but an address.
+pub(crate) fn parse_bare_address(text: &str) -> Result<Url, String> {
+    let url = parse_address(text)?;
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(refuse("it holds a user name or password"));
+        return Err("it holds a user name or password".to_owned());
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return Err(refuse("it has a query or a fragment"));
+        return Err("it has a query or a fragment".to_owned());
     }
     Ok(url)
+}
+
+pub(crate) fn parse_base(text: &str) -> Result<Url, CallError> {
+    parse_bare_address(text).map_err(|reason| {
+        CallError::invalid_config(format!("`baseUrl` cannot be used: {reason}"))
+            .hint("give an https URL without user name, query or fragment")
+    })
 }
 
 pub(crate) fn encode_segment(value: &str) -> PercentEncode<'_> {
@@ -154,12 +162,7 @@ impl HttpRequestBody {
         self
     }
 
-    /// Adds a file that is read while it is sent.
-    #[must_use]
-    pub(crate) fn with_file(self, path: PathBuf, length: u64) -> Self {
-        self.with_file_part(path, 0, length)
-    }
-
+    /// Adds a part of a file, which is read while it is sent.
     #[must_use]
     pub(crate) fn with_file_part(mut self, path: PathBuf, offset: u64, length: u64) -> Self {
         self.parts.push(HttpBodyPart::File { path, offset, length });

@@ -18,7 +18,8 @@ use tokio::time::{Instant, sleep};
 use url::Url;
 
 use super::{
-    EndpointRequest, endpoint_limiter::EndpointLimiter, network::EndpointNetwork,
+    EndpointRequest,
+    limits::{EndpointLimiter, EndpointNetwork},
     request::RedirectScope,
 };
 use crate::CallError;
@@ -218,7 +219,7 @@ const INITIAL_RETRY_DELAY: Duration = Duration::from_millis(200);
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(5);
 
 /// Returns the delay before a retry of an answered request; `None` for a final response.
-pub(super) fn delay_after_response(
+fn delay_after_response(
     is_idempotent: bool,
     response: &Response,
     attempt: u32,
@@ -233,7 +234,7 @@ pub(super) fn delay_after_response(
     (is_idempotent && passes).then(|| retry_delay(attempt).max(retry_after(response.headers())))
 }
 
-pub(super) fn delay_after_failure(
+fn delay_after_failure(
     is_idempotent: bool,
     error: &reqwest::Error,
     attempt: u32,
@@ -251,7 +252,7 @@ pub(super) fn delay_after_failure(
     is_worth_it.then(|| retry_delay(attempt))
 }
 
-pub(super) fn find_cause<Kind: Error + 'static>(error: &reqwest::Error) -> Option<&Kind> {
+fn find_cause<Kind: Error + 'static>(error: &reqwest::Error) -> Option<&Kind> {
     let mut source = error.source();
     while let Some(inner) = source {
         if let Some(found) = inner.downcast_ref() {

@@ -3,7 +3,7 @@
 use capdeck_auth::{AuthHeader, Secret};
 use serde_json::{Map, Value, json};
 
-use super::{fill_path, map_body, map_headers, map_query, map_value, *};
+use super::{fill_path, map_body, map_pairs, map_value, *};
 use crate::{ErrorCode, http::below};
 
 fn arguments() -> Map<String, Value> {
@@ -68,7 +68,7 @@ fn query_and_headers_take_scalars_and_leave_out_what_is_not_there() {
         "none": "$input.none", "e": "$input.empty", "many": "$input.list",
     }))
     .unwrap();
-    let pairs = map_query(&declared, &arguments()).unwrap();
+    let pairs = map_pairs(QUERY, &declared, &arguments()).unwrap();
     let pairs: Vec<_> = pairs.iter().map(|(name, value)| format!("{name}={value}")).collect();
     assert_eq!(pairs, ["q=a b", "n=2", "t=true", "e=", "many=1", "many=two"]);
     for (declared, message) in [
@@ -82,8 +82,8 @@ fn query_and_headers_take_scalars_and_leave_out_what_is_not_there() {
         ),
     ] {
         let declared: indexmap::IndexMap<String, Value> = serde_json::from_value(declared).unwrap();
-        assert_eq!(map_query(&declared, &arguments()).unwrap_err().message, message);
-        assert!(map_headers(&declared, &arguments()).is_err());
+        assert_eq!(map_pairs(QUERY, &declared, &arguments()).unwrap_err().message, message);
+        assert!(map_pairs("header", &declared, &arguments()).is_err());
     }
 }
 

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::{
-    bridge::{ListenerBridge, ServerScrubber},
+    MessageBridge, MessageTarget, ServerScrubber,
     failure::{McpOperation, call_error},
     session::{McpSession, McpSessionParts, McpStartError},
 };
@@ -96,13 +96,8 @@ pub(super) async fn open(
     }
 }
 
-struct LoggedProcess {
-    process: Process,
-    log: ProcessLog,
-}
-
 impl McpStartup {
-    fn start_program(&self) -> Result<(McpClient, LoggedProcess), CallError> {
+    fn start_program(&self) -> Result<(McpClient, (Process, ProcessLog)), CallError> {
         let ResolvedBackend { id, block, folder, surroundings, log_scrubber, .. } = &self.prepared;
         let program = block.command.clone().ok_or_else(|| {
             CallError::invalid_config(format!("`{id}` has no `command` to start"))
@@ -111,7 +106,7 @@ impl McpStartup {
         let command = ChildCommand {
             program,
             args: block.args.clone(),
-            env: child_environment(&surroundings.environment, [&block.env]),
+            env: child_environment(&surroundings.settings.environment, [&block.env]),
             folder: folder.resolve(block.cwd.as_deref())?,
             input: StdinMode::Piped,
             errors: StderrTarget::Log { log: log.clone(), scrubber: log_scrubber.clone() },
@@ -121,7 +116,7 @@ impl McpStartup {
             let message = format!("`{id}` was started without its pipes");
             return Err(CallError::internal(message));
         };
-        Ok((McpClient::stdio(stdout, stdin, self.handler()), LoggedProcess { process, log }))
+        Ok((McpClient::stdio(stdout, stdin, self.handler()), (process, log)))
     }
 
     async fn reach_sse(&self, target: HttpTarget) -> Result<McpClient, ClientError> {
@@ -131,7 +126,7 @@ impl McpStartup {
     async fn session(
         &self,
         client: McpClient,
-        process: Option<LoggedProcess>,
+        process: Option<(Process, ProcessLog)>,
         era: EraChoice,
     ) -> Result<Arc<McpSession>, McpStartError> {
         let ResolvedBackend { id, block, surroundings, log_scrubber, .. } = &self.prepared;
@@ -140,7 +135,7 @@ impl McpStartup {
             None => client,
         };
         let (process, log) = match process {
-            Some(LoggedProcess { process, log }) => (Some(process), log),
+            Some((process, log)) => (Some(process), log),
             None => (None, surroundings.logs.of_process(id)),
         };
         let parts = McpSessionParts {
@@ -188,13 +183,16 @@ impl McpStartup {
         }
     }
 
-    fn handler(&self) -> Arc<ListenerBridge> {
-        let listener = Arc::clone(&self.options.listener);
-        Arc::new(ListenerBridge { listener, given: self.given() })
+    fn handler(&self) -> Arc<MessageBridge> {
+        let target = MessageTarget::Listener(Arc::clone(&self.options.listener));
+        Arc::new(MessageBridge { target, given: self.given() })
     }
 
     fn given(&self) -> Arc<ServerScrubber> {
-        Arc::new(ServerScrubber::new(self.prepared.result_scrubber.clone(), self.sign_in.clone()))
+        Arc::new(ServerScrubber {
+            by_definition: self.prepared.result_scrubber.clone(),
+            sign_in: self.sign_in.clone(),
+        })
     }
 
     fn remaining(&self) -> Duration {
@@ -234,8 +232,8 @@ impl McpStartup {
 fn own_info(surroundings: &ConnectorContext) -> RawMembers {
     let text = |text: &str| to_raw_value(text).unwrap_or_else(|_| RawValue::NULL.to_owned());
     [
-        ("name".to_owned(), text(&surroundings.client_name)),
-        ("version".to_owned(), text(&surroundings.client_version)),
+        ("name".to_owned(), text(&surroundings.settings.client_name)),
+        ("version".to_owned(), text(&surroundings.settings.client_version)),
     ]
     .into_iter()
     .collect()

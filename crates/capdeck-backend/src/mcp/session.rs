@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::clients::McpClientRecords;
 use super::{
-    bridge::{CallerBridge, ServerScrubber},
+    MessageBridge, MessageTarget, ServerScrubber,
     failure::McpOperation,
     subscriptions::{SUBSCRIBE, ServerSubscriptions, UNSUBSCRIBE},
 };
@@ -163,8 +163,8 @@ impl McpSession {
             options.input_required = InputRequiredMode::HandBack;
         }
         let given = Arc::clone(&self.parts.given);
-        options.events =
-            Some(Arc::new(CallerBridge { caller: Arc::clone(&caller), given: Arc::clone(&given) }));
+        let target = MessageTarget::Caller(Arc::clone(&caller));
+        options.events = Some(Arc::new(MessageBridge { target, given: Arc::clone(&given) }));
         options.group = self.client_group(context);
         let wants_progress = caller.wants_progress();
         // Tool calls always request progress: it shows that a long call is alive.
@@ -378,7 +378,7 @@ impl McpSession {
 
 impl McpSession {
     /// A server may repeat a secret in its handshake, and the facts are stored on disk.
-    pub(super) fn scrubbed_facts(&self, hello: ServerHello) -> ServerDetails {
+    fn scrubbed_facts(&self, hello: ServerHello) -> ServerDetails {
         let facts = ServerDetails {
             protocol_version: hello.revision.as_str().to_owned(),
             capabilities: hello.capabilities,

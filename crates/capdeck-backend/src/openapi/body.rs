@@ -5,14 +5,13 @@ use serde_json::{Map, Value, json};
 use super::{
     document::OpenApiNode,
     file_input::{essence, file_schema, is_file, is_json, is_range, is_text},
-    form::{FormField, FormFieldKind, fields_of},
     operation::OpenApiImporter,
     parameter::{ParameterEncoding, ParameterLocation, annotate, collection_format},
+    request::{FormField, FormFieldKind, fields_of},
     schemas::{ConvertedSchema, SchemaDirection},
 };
 use crate::api_connection::object_schema;
 
-/// A way to send a body.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct BodyPlan {
     /// As the description writes it, and as it is sent.

@@ -26,7 +26,6 @@ pub(super) struct OpenApiDocument {
     links: HashMap<(usize, String), Result<usize, String>>,
 }
 
-/// Which of the three formats a description is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OpenApiVersion {
     Swagger2,
@@ -42,7 +41,6 @@ pub(super) struct OpenApiNode<'a> {
     file: usize,
 }
 
-/// The files a description may refer to.
 #[derive(Debug, Clone)]
 pub(super) struct DocumentFolder {
     /// Where the description itself is.
@@ -131,7 +129,6 @@ impl OpenApiDocument {
 }
 
 impl<'a> OpenApiNode<'a> {
-    /// The member of an object.
     pub(super) fn get(self, key: &str) -> Option<Self> {
         self.value.get(key).map(|value| self.with(value))
     }
@@ -141,12 +138,10 @@ impl<'a> OpenApiNode<'a> {
         Self { value, ..self }
     }
 
-    /// The items, when this is an array.
     pub(super) fn items(self) -> impl Iterator<Item = Self> {
         self.value.as_array().into_iter().flatten().map(move |value| self.with(value))
     }
 
-    /// The members, when this is an object.
     pub(super) fn members(self) -> impl Iterator<Item = (&'a str, Self)> {
         let members = self.value.as_object().into_iter().flatten();
         members.map(move |(key, value)| (key.as_str(), self.with(value)))
@@ -158,18 +153,15 @@ impl<'a> OpenApiNode<'a> {
         (!text.is_empty()).then_some(text)
     }
 
-    /// The texts in a member that is a list.
     pub(super) fn texts(self, key: &str) -> impl Iterator<Item = &'a str> + use<'a> {
         let items = self.value.get(key).and_then(Value::as_array).into_iter().flatten();
         items.filter_map(Value::as_str)
     }
 
-    /// True when the member is `true`.
     pub(super) fn is_true(self, key: &str) -> bool {
         self.value.get(key).and_then(Value::as_bool) == Some(true)
     }
 
-    /// The reference this is, if it is one.
     pub(super) fn reference(self) -> Option<&'a str> {
         self.value.get("$ref")?.as_str()
     }

@@ -15,7 +15,6 @@ use crate::{
     http::HttpRequestBody,
 };
 
-/// Where files may come from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FileInputSources<'a> {
     pub(crate) artifacts: &'a ArtifactStore,
@@ -23,16 +22,16 @@ pub(crate) struct FileInputSources<'a> {
     pub(crate) project: Option<&'a Path>,
 }
 
-/// A file, ready to be sent.
 #[derive(Debug, Clone)]
 pub(crate) struct FileInput {
-    content: FileInputContent,
+    pub(super) content: FileInputContent,
     pub(crate) filename: Option<String>,
     pub(crate) mime_type: Option<String>,
 }
 
+/// Content of known length. A file is read while it is sent.
 #[derive(Debug, Clone)]
-enum FileInputContent {
+pub(crate) enum FileInputContent {
     Bytes(Bytes),
     File { path: PathBuf, length: u64 },
 }
@@ -78,12 +77,32 @@ impl FileInput {
             mime_type: text("mimeType").map(str::to_owned).or(mime_type),
         })
     }
+}
 
-    /// Adds the content to a body.
-    pub(crate) fn append_to(self, body: HttpRequestBody) -> HttpRequestBody {
-        match self.content {
-            FileInputContent::Bytes(bytes) => body.with_bytes(bytes),
-            FileInputContent::File { path, length } => body.with_file(path, length),
+impl FileInputContent {
+    pub(crate) fn length(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::File { length, .. } => *length,
+        }
+    }
+
+    pub(crate) fn append_to(&self, body: HttpRequestBody) -> HttpRequestBody {
+        self.append_part(0, self.length(), body)
+    }
+
+    pub(crate) fn append_part(
+        &self,
+        offset: u64,
+        length: u64,
+        body: HttpRequestBody,
+    ) -> HttpRequestBody {
+        match self {
+            Self::Bytes(bytes) => {
+                let index = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
+                body.with_bytes(bytes.slice(index(offset)..index(offset + length)))
+            }
+            Self::File { path, .. } => body.with_file_part(path.clone(), offset, length),
         }
     }
 }
@@ -100,7 +119,6 @@ fn file_name(path: &Path) -> Option<String> {
     path.file_name().map(|name| name.to_string_lossy().into_owned())
 }
 
-/// The schema of an argument that is a file.
 pub(super) fn file_schema(description: Option<&str>) -> Value {
     let ways = "A file: give one of `artifact`, `path`, `base64`, `dataUrl` or `text`";
     let description =
@@ -149,7 +167,6 @@ pub(super) fn essence(media_type: &str) -> String {
     media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-/// True for JSON and everything built on it.
 pub(super) fn is_json(media_type: &str) -> bool {
     let essence = essence(media_type);
     essence == "application/json" || essence.ends_with("+json") || essence.ends_with("/json")
@@ -174,7 +191,6 @@ pub(super) fn is_text(media_type: &str) -> bool {
         )
 }
 
-/// True for a type that stands for several.
 pub(super) fn is_range(media_type: &str) -> bool {
     essence(media_type).contains('*')
 }

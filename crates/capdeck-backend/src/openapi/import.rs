@@ -19,7 +19,6 @@ use crate::api_connection::ImportProblems;
 
 const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
-/// What is imported, and how.
 #[derive(Debug, Clone)]
 pub(super) struct OpenApiImportRules {
     pub(super) servers: ServerRules,
@@ -140,7 +139,6 @@ fn selected_operations<'a>(
     spots
 }
 
-/// What a filter may call an operation.
 fn names_of(spot: OperationLocation<'_>) -> Vec<String> {
     let tags = spot.node.texts("tags").map(|tag| format!("tag:{tag}"));
     let id = spot.node.text("operationId").map(str::to_owned);
@@ -163,7 +161,6 @@ fn own_server(
 /// How much of an operation's description is kept beside its summary.
 const MAX_DESCRIPTION_LENGTH: usize = 600;
 
-/// Gives each operation a name of its own.
 #[derive(Debug, Default)]
 pub(super) struct OperationNames {
     taken: HashSet<String>,
@@ -172,7 +169,7 @@ pub(super) struct OperationNames {
 impl OperationNames {
     /// The operation's id, else `METHOD /path`. The first of several with one id keeps it, the others are named for
     /// their place, which only they have.
-    pub(super) fn assign(&mut self, spot: OperationLocation<'_>) -> String {
+    fn assign(&mut self, spot: OperationLocation<'_>) -> String {
         let place = spot.place();
         let wanted = [spot.node.text("operationId"), Some(place.as_str())];
         for name in wanted.into_iter().flatten() {
@@ -189,7 +186,6 @@ impl OperationNames {
     }
 }
 
-/// The title and the description of a tool.
 pub(super) fn describe(spot: OperationLocation<'_>) -> (Option<String>, String) {
     let summary = spot.node.text("summary");
     let long = spot.node.text("description").filter(|text| Some(*text) != summary);

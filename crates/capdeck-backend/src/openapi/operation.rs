@@ -24,7 +24,6 @@ use super::{
 };
 use crate::{CallError, api_connection::ImportProblems};
 
-/// What a call needs to know.
 #[derive(Debug, Clone)]
 pub(crate) struct OpenApiOperation {
     pub(super) method: Method,
@@ -36,7 +35,6 @@ pub(crate) struct OpenApiOperation {
     pub(super) bodies: Vec<BodyPlan>,
 }
 
-/// Where an operation stands.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OperationLocation<'a> {
     pub(super) method: &'a str,
@@ -75,7 +73,6 @@ impl<'a> OpenApiImporter<'a> {
 }
 
 impl OpenApiOperation {
-    /// True when there is a query parameter of this name.
     pub(crate) fn has_query(&self, name: &str) -> bool {
         let is_it =
             |one: &OpenApiParameter| one.location == ParameterLocation::Query && one.name == name;

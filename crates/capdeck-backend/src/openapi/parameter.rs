@@ -18,7 +18,6 @@ pub(super) enum ParameterLocation {
     Cookie,
 }
 
-/// A parameter as a call needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct OpenApiParameter {
     pub(super) name: String,
@@ -26,7 +25,6 @@ pub(super) struct OpenApiParameter {
     pub(super) spelling: ParameterEncoding,
 }
 
-/// How a value is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ParameterEncoding {
     Styled(ParameterFormat),
@@ -43,7 +41,6 @@ pub(super) struct ParameterDescription<'a> {
     pub(super) node: OpenApiNode<'a>,
 }
 
-/// One entry of a `parameters` list.
 #[derive(Debug)]
 pub(super) enum ParameterEntry<'a> {
     Parameter(ParameterDescription<'a>),
@@ -56,7 +53,6 @@ pub(super) enum ParameterEntry<'a> {
 impl ParameterLocation {
     pub(super) const ALL: [Self; 4] = [Self::Path, Self::Query, Self::Header, Self::Cookie];
 
-    /// The name of the argument group.
     pub(super) fn group(self) -> &'static str {
         match self {
             Self::Path => "path",
@@ -237,7 +233,6 @@ impl PathTemplate {
         names
     }
 
-    /// The path and the query, filled in.
     pub(super) fn fill(
         &self,
         parameters: &[OpenApiParameter],

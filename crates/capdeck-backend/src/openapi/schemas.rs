@@ -31,7 +31,6 @@ pub(super) struct ConvertedSchema {
     pub(super) needs: Vec<SchemaDefinitionId>,
 }
 
-/// One shared definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct SchemaDefinitionId(usize);
 

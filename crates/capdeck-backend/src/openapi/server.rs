@@ -18,7 +18,7 @@ use super::{
     document::{OpenApiDocument, OpenApiNode, OpenApiVersion},
     operation::OperationLocation,
 };
-use crate::{api_connection::ImportProblems, arguments::scalar_text, http::parse_base};
+use crate::{api_connection::ImportProblems, arguments::scalar_text, http::parse_bare_address};
 
 /// What decides about servers besides the description.
 #[derive(Debug, Clone)]
@@ -74,9 +74,7 @@ impl ServerRules {
             }
             None => address.to_owned(),
         };
-        let url = parse_base(&address).map_err(|error| {
-            unusable(error.message.trim_start_matches("`baseUrl` cannot be used: "))
-        })?;
+        let url = parse_bare_address(&address).map_err(|reason| unusable(&reason))?;
         let is_elsewhere =
             self.spec_url.as_ref().is_some_and(|spec_url| spec_url.origin() != url.origin());
         if is_elsewhere && self.has_credentials {

@@ -1,11 +1,10 @@
 //! Parameter values as text, in every style that OpenAPI knows.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode_byte, utf8_percent_encode};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::arguments::scalar_text;
 
-/// How the parts of a value are put together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ParameterStyle {
     Simple,
@@ -37,53 +36,40 @@ impl ParameterFormat {
     /// The pairs of a query, a form or a cookie header, both sides encoded.
     pub(super) fn pairs(self, name: &str, value: &Value) -> Vec<(String, String)> {
         let key = encode(name);
+        let is_deep = self.style == ParameterStyle::DeepObject;
         match value {
             Value::Null => Vec::new(),
-            Value::Array(items) => self.array_pairs(name, key, items),
-            Value::Object(members) => self.object_pairs(name, key, members),
+            Value::Array(_) | Value::Object(_) if is_deep => {
+                let mut pairs = Vec::new();
+                deep(name, value, self, &mut pairs);
+                pairs
+            }
+            Value::Array(items) => {
+                let items = items.iter().map(|item| self.encode(&text(item)));
+                if self.explode {
+                    return items.map(|item| (key.clone(), item)).collect();
+                }
+                if items.len() == 0 {
+                    return Vec::new();
+                }
+                vec![(key, join(items, self.delimiter()))]
+            }
+            Value::Object(members) => {
+                let given = members.iter().filter(|(_, value)| !value.is_null());
+                let encoded =
+                    given.map(|(member, value)| (encode(member), self.encode(&text(value))));
+                if self.explode {
+                    return encoded.collect();
+                }
+                if members.is_empty() {
+                    return Vec::new();
+                }
+                vec![(key, join(encoded.flat_map(<[String; 2]>::from), self.delimiter()))]
+            }
             Value::String(_) | Value::Number(_) | Value::Bool(_) => {
                 vec![(key, self.encode(&text(value)))]
             }
         }
-    }
-
-    fn array_pairs(self, name: &str, key: String, items: &[Value]) -> Vec<(String, String)> {
-        if items.is_empty() {
-            return Vec::new();
-        }
-        if self.style == ParameterStyle::DeepObject {
-            let mut pairs = Vec::new();
-            deep(name, &Value::Array(items.to_vec()), self, &mut pairs);
-            return pairs;
-        }
-        let items = items.iter().map(|item| self.encode(&text(item)));
-        if self.explode {
-            return items.map(|item| (key.clone(), item)).collect();
-        }
-        vec![(key, join(items, self.delimiter()))]
-    }
-
-    fn object_pairs(
-        self,
-        name: &str,
-        key: String,
-        members: &Map<String, Value>,
-    ) -> Vec<(String, String)> {
-        if members.is_empty() {
-            return Vec::new();
-        }
-        if self.style == ParameterStyle::DeepObject {
-            let mut pairs = Vec::new();
-            deep(name, &Value::Object(members.clone()), self, &mut pairs);
-            return pairs;
-        }
-        let given = members.iter().filter(|(_, value)| !value.is_null());
-        let encoded = given.map(|(member, value)| (encode(member), self.encode(&text(value))));
-        if self.explode {
-            return encoded.collect();
-        }
-        let flat = encoded.flat_map(|(member, value)| [member, value]);
-        vec![(key, join(flat, self.delimiter()))]
     }
 
     /// The text that stands for a parameter in a path.

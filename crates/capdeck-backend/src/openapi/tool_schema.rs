@@ -100,7 +100,6 @@ fn body(bodies: &OperationBodies, needs: &mut Vec<SchemaDefinitionId>) -> Option
     Some(schema)
 }
 
-/// Which of several media types to send.
 fn content_type(bodies: &OperationBodies) -> Option<Value> {
     let mut types: Vec<&str> = Vec::new();
     for plan in &bodies.plans {

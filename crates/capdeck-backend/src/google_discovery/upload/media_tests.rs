@@ -68,7 +68,7 @@ async fn the_type_comes_from_whoever_knows_it() {
     let only = upload(&["image/*", "image/png"], None);
     assert_eq!(open(data.clone(), &only, any).await.unwrap().mime_type, "image/png");
     let media = open(data, &upload(&[], None), any).await.unwrap();
-    assert_eq!((media.mime_type.as_str(), media.length), ("application/octet-stream", 1));
+    assert_eq!((media.mime_type.as_str(), media.content.length()), ("application/octet-stream", 1));
 }
 
 #[tokio::test]

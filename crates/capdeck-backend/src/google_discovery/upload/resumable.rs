@@ -26,7 +26,6 @@ const MAX_FAILURES: u32 = 5;
 /// The longest pause an API can ask for.
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(30);
 
-/// One upload.
 #[derive(Debug)]
 pub(super) struct UploadSession<'a> {
     call: &'a UploadCall<'a>,
@@ -35,14 +34,12 @@ pub(super) struct UploadSession<'a> {
     failures: u32,
 }
 
-/// How sending to one session ended.
 struct UploadEnd {
     response: Response,
     /// True when the API does not know the session any more.
     is_forgotten: bool,
 }
 
-/// How one request went.
 enum UploadAttempt {
     /// The API has this many bytes.
     Has(u64),
@@ -104,7 +101,7 @@ impl<'a> UploadSession<'a> {
     }
 
     async fn transfer(&mut self, url: &Url) -> Result<Box<UploadEnd>, CallError> {
-        let total = self.call.media.length;
+        let total = self.call.media.content.length();
         let mut has = Some(0);
         let mut most = 0;
         loop {
@@ -121,7 +118,7 @@ impl<'a> UploadSession<'a> {
                     if count > most {
                         most = count;
                         self.failures = 0;
-                        self.call.pace.report_progress(count, total);
+                        self.call.endpoint.report_progress(count, total);
                     } else if !self.may_try_again() {
                         return Err(CallError::protocol_error(format!(
                             "the upload does not get beyond {count} of {total} bytes"
@@ -136,7 +133,7 @@ impl<'a> UploadSession<'a> {
     /// The next piece, or the question how much has arrived.
     fn chunk_request(&self, url: &Url, has: Option<u64>) -> EndpointRequest {
         let media = self.call.media;
-        let total = media.length;
+        let total = media.content.length();
         let mut request = EndpointRequest::new(Verb::PUT, url.clone());
         // After an interruption the API is asked how much it has before anything is sent again.
         request.is_idempotent = false;
@@ -144,7 +141,7 @@ impl<'a> UploadSession<'a> {
             Some(offset) if offset < total => {
                 let length = CHUNK_BYTES.min(total - offset);
                 let range = format!("bytes {offset}-{}/{total}", offset + length - 1);
-                (range, media.part(offset, length))
+                (range, media.content.append_part(offset, length, HttpRequestBody::default()))
             }
             // An empty upload is ended by the same request that asks for its state.
             _ => (format!("bytes */{total}"), HttpRequestBody::default().with_bytes("")),

@@ -82,15 +82,11 @@ impl RepairPass<'_> {
             ExtendedType::Enum(one) => one.values.is_empty().then_some("it has no values"),
             ExtendedType::Object(one) => {
                 let one = one.make_mut();
-                self.interfaces(&mut one.implements_interfaces);
-                self.fields(&mut one.fields);
-                one.fields.is_empty().then_some("it has no usable fields")
+                self.output_type(&mut one.implements_interfaces, &mut one.fields)
             }
             ExtendedType::Interface(one) => {
                 let one = one.make_mut();
-                self.interfaces(&mut one.implements_interfaces);
-                self.fields(&mut one.fields);
-                one.fields.is_empty().then_some("it has no usable fields")
+                self.output_type(&mut one.implements_interfaces, &mut one.fields)
             }
             ExtendedType::Union(one) => {
                 let one = one.make_mut();
@@ -101,8 +97,14 @@ impl RepairPass<'_> {
         }
     }
 
-    fn interfaces(&mut self, names: &mut IndexSet<ComponentName>) {
-        self.retain(names, GraphQlTypeKind::Interface, "interface");
+    fn output_type(
+        &mut self,
+        interfaces: &mut IndexSet<ComponentName>,
+        fields: &mut IndexMap<Name, Component<FieldDefinition>>,
+    ) -> Option<&'static str> {
+        self.retain(interfaces, GraphQlTypeKind::Interface, "interface");
+        self.fields(fields);
+        fields.is_empty().then_some("it has no usable fields")
     }
 
     fn retain(&mut self, names: &mut IndexSet<ComponentName>, wanted: GraphQlTypeKind, word: &str) {

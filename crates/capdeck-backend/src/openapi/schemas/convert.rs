@@ -348,7 +348,7 @@ pub(super) fn keyword(key: &str) -> Option<SchemaKeyword> {
 }
 
 /// The types a schema names, in the words of JSON Schema. `Ok(None)` when any will do.
-pub(super) fn sound_types(types: &Value) -> Result<Option<Value>, String> {
+fn sound_types(types: &Value) -> Result<Option<Value>, String> {
     let names: Vec<&Value> = match types {
         Value::Array(names) => names.iter().collect(),
         one => vec![one],
@@ -387,8 +387,7 @@ fn sound_type(name: &str) -> Result<Option<&'static str>, String> {
     }))
 }
 
-/// The same schema, accepting null as well.
-pub(super) fn allow_null(mut schema: Value) -> Value {
+fn allow_null(mut schema: Value) -> Value {
     let Value::Object(members) = &mut schema else { return schema };
     let accepts_only_types = !["$ref", "allOf", "anyOf", "const", "not", "if"]
         .iter()

@@ -1,9 +1,9 @@
-//! The output schema of an operation, from its selection.
+//! What a call of an operation answers: its schema, from the selection, and errors in responses with HTTP status 200.
 //!
-//! It only promises what the language does: names and nesting, lists, nullability and the five built-in scalars.
+//! The schema only promises what the language does: names and nesting, lists, nullability and the five built-in scalars.
 //! Enums may grow and custom scalars may be anything.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, fmt, fs::File, io::BufReader};
 
 use apollo_compiler::{
     ExecutableDocument, Name,
@@ -12,13 +12,18 @@ use apollo_compiler::{
     executable::{Field, Operation, Selection, SelectionSet},
     schema::ExtendedType,
 };
-use serde_json::{Map, Value, json};
+use capdeck_catalog::RawMembers;
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, Visitor},
+};
+use serde_json::{Map, Value, json, value::RawValue};
 
 use super::{
     input_schema::{list, or_null, output_scalar},
     schema::ApiSchema,
 };
-use crate::api_connection::object_schema;
+use crate::{ArtifactStore, CallError, CallResult, api_connection::object_schema};
 
 /// Repeated fragments could describe more fields than they have characters.
 const MAX_PROPERTIES: usize = 2_000;
@@ -87,11 +92,6 @@ struct ResponseMember<'a> {
     parts: Vec<SelectionPart<'a>>,
 }
 
-struct MemberCollector<'m, 'a> {
-    members: &'m mut ResponseMembers<'a>,
-    seen: &'m mut HashMap<&'a Name, bool>,
-}
-
 impl<'a> OutputSchemaWriter<'a> {
     fn object(&mut self, parts: &[SelectionPart<'a>], depth: usize) -> Map<String, Value> {
         let mut members = ResponseMembers::default();
@@ -99,8 +99,8 @@ impl<'a> OutputSchemaWriter<'a> {
         let mut counts: HashMap<&Name, usize> = HashMap::new();
         for part in parts {
             let mut own = ResponseMembers::default();
-            let gathered = MemberCollector { members: &mut own, seen: &mut HashMap::new() };
-            self.collect(part.set, &part.set.ty, true, depth, gathered);
+            let seen = &mut HashMap::new();
+            self.collect(part.set, &part.set.ty, true, depth, &mut own, seen);
             for (name, found) in own {
                 let member = members.entry(name).or_default();
                 member.is_always_there |= found.is_always_there && part.is_always_there;
@@ -152,9 +152,9 @@ impl<'a> OutputSchemaWriter<'a> {
         parent: &Name,
         is_always_there: bool,
         depth: usize,
-        gathered: MemberCollector<'_, 'a>,
+        members: &mut ResponseMembers<'a>,
+        seen: &mut HashMap<&'a Name, bool>,
     ) {
-        let MemberCollector { members, seen } = gathered;
         if depth > MAX_DEPTH {
             return;
         }
@@ -172,8 +172,8 @@ impl<'a> OutputSchemaWriter<'a> {
                 Selection::InlineFragment(fragment) => {
                     let fits = self.always_fits(parent, fragment.type_condition.as_ref());
                     let set = &fragment.selection_set;
-                    let gathered = MemberCollector { members, seen };
-                    self.collect(set, parent, is_always_there && fits, depth + 1, gathered);
+                    let is_there = is_always_there && fits;
+                    self.collect(set, parent, is_there, depth + 1, members, seen);
                 }
                 Selection::FragmentSpread(spread) => {
                     if let Some(fragment) = spread.fragment_def(self.document) {
@@ -183,8 +183,7 @@ impl<'a> OutputSchemaWriter<'a> {
                         // A second visit adds nothing, unless the first was conditional.
                         if known.is_none_or(|known| is_always_there && !known) {
                             let set = &fragment.selection_set;
-                            let gathered = MemberCollector { members, seen };
-                            self.collect(set, parent, is_always_there, depth + 1, gathered);
+                            self.collect(set, parent, is_always_there, depth + 1, members, seen);
                         }
                     }
                 }
@@ -205,5 +204,123 @@ fn in_shape(ty: &Type, named: Map<String, Value>) -> Map<String, Value> {
         Type::Named(_) => or_null(named),
         Type::NonNullList(item) => list(in_shape(item, named)),
         Type::List(item) => or_null(list(in_shape(item, named))),
+    }
+}
+
+/// The maximum number of server errors in a message. The body has all of them.
+const MAX_REPORTED_ERRORS: usize = 5;
+
+#[derive(Debug, Deserialize)]
+struct GraphQlCallResult {
+    #[serde(default)]
+    body: Option<Value>,
+    #[serde(default)]
+    uri: Option<String>,
+}
+
+#[derive(Debug, Default)]
+struct GraphQlOutcome {
+    has_data: bool,
+    errors: Vec<Value>,
+}
+
+/// Marks a result as an error when the server reports one. The response stays complete.
+pub(super) async fn mark_errors(result: Box<RawValue>, artifacts: &ArtifactStore) -> CallResult {
+    let bug = |error: serde_json::Error| {
+        CallError::internal("the response cannot be encoded").detail(error)
+    };
+    let mut members: RawMembers = serde_json::from_str(result.get()).map_err(bug)?;
+    if members.get("isError").is_some_and(|flag| flag.get() == "true") {
+        return Ok(result);
+    }
+    let Some(structured) = members.get("structuredContent") else { return Ok(result) };
+    let told: GraphQlCallResult = serde_json::from_str(structured.get()).map_err(bug)?;
+    let outcome = match told.uri {
+        Some(uri) => outcome_of_file(artifacts, &uri).await,
+        None => told.body.and_then(|body| serde_json::from_value(body).ok()),
+    };
+    let heading = match outcome {
+        Some(outcome) if !outcome.errors.is_empty() => outcome.error_text(),
+        Some(outcome) if outcome.has_data => return Ok(result),
+        Some(_) | None => {
+            "the answer is not that of a GraphQL server: it has no `data`; check `endpointUrl`"
+                .to_owned()
+        }
+    };
+    let mut content: Vec<Value> = match members.get("content") {
+        Some(content) => serde_json::from_str(content.get()).map_err(bug)?,
+        None => Vec::new(),
+    };
+    content.insert(0, json!({"type": "text", "text": heading}));
+    let raw = |value: &Value| serde_json::value::to_raw_value(value).map_err(bug);
+    members.insert("content".to_owned(), raw(&content.into())?);
+    members.insert("isError".to_owned(), raw(&true.into())?);
+    serde_json::value::to_raw_value(&members).map_err(bug)
+}
+
+async fn outcome_of_file(artifacts: &ArtifactStore, uri: &str) -> Option<GraphQlOutcome> {
+    let path = artifacts.path(uri).ok()?;
+    let read = move || serde_json::from_reader(BufReader::new(File::open(path).ok()?)).ok();
+    tokio::task::spawn_blocking(read).await.ok().flatten()
+}
+
+impl GraphQlOutcome {
+    fn error_text(&self) -> String {
+        let mut lines: Vec<String> =
+            self.errors.iter().take(MAX_REPORTED_ERRORS).map(error_line).collect();
+        if self.errors.len() > MAX_REPORTED_ERRORS {
+            lines.push(format!("- and {} more", self.errors.len() - MAX_REPORTED_ERRORS));
+        }
+        let note = if self.has_data { " (there is data as well)" } else { "" };
+        format!("the GraphQL server reports errors{note}:\n{}", lines.join("\n"))
+    }
+}
+
+impl<'de> Deserialize<'de> for GraphQlOutcome {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(GraphQlOutcomeVisitor)
+    }
+}
+
+/// Accepts only objects, and skips `data`, which may be large.
+struct GraphQlOutcomeVisitor;
+
+impl<'de> Visitor<'de> for GraphQlOutcomeVisitor {
+    type Value = GraphQlOutcome;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("the answer of a GraphQL server")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<GraphQlOutcome, A::Error> {
+        let mut outcome = GraphQlOutcome::default();
+        while let Some(name) = members.next_key::<String>()? {
+            match name.as_str() {
+                "data" => outcome.has_data = members.next_value::<Option<IgnoredAny>>()?.is_some(),
+                // Some servers send one error without a list.
+                "errors" => match members.next_value()? {
+                    Value::Array(errors) => outcome.errors = errors,
+                    Value::Null | Value::Bool(false) => {}
+                    other => outcome.errors = vec![other],
+                },
+                _ => _ = members.next_value::<IgnoredAny>()?,
+            }
+        }
+        Ok(outcome)
+    }
+}
+
+fn error_line(error: &Value) -> String {
+    let message = error.get("message").unwrap_or(error);
+    let message = message.as_str().map_or_else(|| message.to_string(), str::to_owned);
+    let steps = error.get("path").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let path: Vec<String> = steps
+        .iter()
+        .map(|step| step.as_str().map_or_else(|| step.to_string(), str::to_owned))
+        .collect();
+    if path.is_empty() {
+        format!("- {message}")
+    } else {
+        format!("- {message} (at `{}`)", path.join("."))
     }
 }
