@@ -108,8 +108,9 @@ impl CallError {
         Self::new(ErrorCode::DownstreamProtocolError, message)
     }
 
-    pub fn internal(message: impl Into<String>) -> Self {
-        Self::new(ErrorCode::InternalError, message)
+    /// Something failed that never should.
+    pub fn internal(problem: impl fmt::Display) -> Self {
+        Self::new(ErrorCode::InternalError, problem.to_string())
     }
 
     #[must_use]

@@ -4,7 +4,6 @@
 //! sealed with a key of this machine: an edited or copied entry has no effect.
 
 mod record;
-mod seal;
 
 #[cfg(test)]
 mod tests;
@@ -19,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use record::{Approval, ApprovalState};
 
-use self::{record::ApprovalRecord, seal::SealKey};
+use self::record::{ApprovalRecord, SealKey};
 use crate::durable;
 
 const REQUEST_LIFETIME: SignedDuration = SignedDuration::from_hours(1);
@@ -27,7 +26,8 @@ const APPROVAL_LIFETIME: SignedDuration = SignedDuration::from_mins(10);
 /// The oldest waiting calls are dropped beyond this.
 const MAX_PENDING_REQUESTS: usize = 100;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct ApprovalRequest {
     pub(crate) capability: String,
     /// Fingerprint of the capability's definition: another definition needs another approval.
@@ -41,14 +41,8 @@ pub(crate) struct ApprovalRequest {
     pub(crate) principal: String,
     /// Sources of data in the arguments, if that is why approval is needed. An approval covers the
     /// call regardless of the reason.
+    #[serde(skip)]
     pub(crate) carries: Option<String>,
-}
-
-impl ApprovalRequest {
-    pub(crate) fn reason_text(&self) -> String {
-        let carries = |from: &String| format!(": it carries data from {from}");
-        self.carries.as_ref().map(carries).unwrap_or_default()
-    }
 }
 
 /// How long an approval holds.
@@ -106,7 +100,7 @@ impl ApprovalStore {
                 .iter_mut()
                 .find(|record| record.id == id && !record.is_standing)
                 .ok_or_else(|| ApprovalError::Unknown { id: id.to_owned() })?;
-            if hold == ApprovalDuration::Always && record.definition.is_none() {
+            if hold == ApprovalDuration::Always && record.call.definition.is_none() {
                 return Err(ApprovalError::NoDefinition { id: id.to_owned() });
             }
             record.approved_at = Some(now);
@@ -164,7 +158,10 @@ impl ApprovalStore {
         now: Timestamp,
     ) -> Result<Approval, ApprovalError> {
         self.change(now, |items, key| {
-            if let Some(known) = items.iter().find(|record| record.is_waiting_for(call)) {
+            if let Some(known) = items
+                .iter()
+                .find(|record| record.approved_at.is_none() && record.is_same_call(call))
+            {
                 return known.shown();
             }
             while items.iter().filter(|record| record.approved_at.is_none()).count()

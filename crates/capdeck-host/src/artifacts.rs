@@ -18,7 +18,9 @@ pub(crate) use self::known_artifacts::KnownArtifacts;
 use self::{known_artifacts::uris, value_excerpt::ValueExcerpt};
 use crate::{
     Host, SessionScope,
+    audit::without_query,
     deck_snapshot::DeckSnapshot,
+    durable::blocking,
     long_result::{self, ItemRange, cut_json, truncation_note as describe_cut},
     raw,
 };
@@ -67,33 +69,25 @@ pub(crate) fn template() -> RawMembers {
 }
 
 /// Reads an artifact, or the part that the URI names, as an MCP `resources/read` response.
-pub async fn read(deck: &DeckSnapshot<'_>, uri: &str) -> Result<Box<RawValue>, CallError> {
-    let bare = uri.split('?').next().unwrap_or_default();
-    let id = ArtifactUri::parse(bare).map(|(parsed, _)| parsed.capability().to_string());
-    let reading = read_part(deck, uri);
-    deck.session().audited("resources/read", id.as_deref().unwrap_or_default(), bare, reading).await
-}
-
-async fn read_part(deck: &DeckSnapshot<'_>, text: &str) -> Result<Box<RawValue>, CallError> {
-    let (uri, part) = may_read(deck, text)?;
-    let content = match part {
-        ArtifactPart::Place { at, from, count } => {
-            let shown = show(deck, uri, at, range(from, count), MAX_READ as usize).await?;
-            shown.content(text)
-        }
-        ArtifactPart::Whole | ArtifactPart::Bytes { .. } => {
-            read_bytes(deck, uri, part).await?.content(text)
-        }
+pub async fn read(deck: &DeckSnapshot<'_>, text: &str) -> raw::Answer {
+    let reading = async {
+        let (uri, part) = may_read(deck, text)?;
+        let content = match part {
+            ArtifactPart::Place { at, from, count } => {
+                let shown = show(deck, uri, at, range(from, count), MAX_READ as usize).await?;
+                shown.content(text)
+            }
+            ArtifactPart::Whole | ArtifactPart::Bytes { .. } => {
+                read_bytes(deck, uri, part).await?.content(text)
+            }
+        };
+        raw::text(&json!({ "contents": [content] }))
     };
-    answer(&json!({ "contents": [content] }))
+    audited(deck, text, reading).await
 }
 
-pub(crate) async fn read_on(
-    deck: &DeckSnapshot<'_>,
-    text: &str,
-) -> Result<Box<RawValue>, CallError> {
-    let bare = text.split('?').next().unwrap_or_default();
-    let id = ArtifactUri::parse(bare).map(|(parsed, _)| parsed.capability().to_string());
+/// Reads on in a result that was cut, as the result of another call.
+pub(crate) async fn read_on(deck: &DeckSnapshot<'_>, text: &str) -> raw::Answer {
     let reading = async {
         let (uri, part) = may_read(deck, text)?;
         let (at, range) = match part {
@@ -102,13 +96,24 @@ pub(crate) async fn read_on(
             ArtifactPart::Bytes { .. } => {
                 let read = read_bytes(deck, uri, part).await?.content(text);
                 let block = json!({ "type": "resource", "resource": read });
-                return answer(&json!({ "content": [block] }));
+                return raw::text(&json!({ "content": [block] }));
             }
         };
         let budget = long_result::result_bytes(deck.catalog().config()) / 2;
         show(deck, uri, at, range, budget).await?.result()
     };
-    deck.session().audited("resources/read", id.as_deref().unwrap_or_default(), bare, reading).await
+    audited(deck, text, reading).await
+}
+
+async fn audited<T>(
+    deck: &DeckSnapshot<'_>,
+    uri: &str,
+    reading: impl Future<Output = Result<T, CallError>>,
+) -> Result<T, CallError> {
+    let bare = without_query(uri);
+    let id = ArtifactUri::parse(bare).map(|(parsed, _)| parsed.capability().to_string());
+    let id = id.unwrap_or_default();
+    deck.session().audited("resources/read", &id, bare, reading).await
 }
 
 async fn read_bytes(
@@ -117,7 +122,7 @@ async fn read_bytes(
     part: ArtifactPart,
 ) -> Result<ArtifactChunk, CallError> {
     let host = deck.session().host.clone();
-    blocking(move || read_range(&host, &uri, &part)).await
+    blocking(move || read_range(&host, &uri, &part)).await?
 }
 
 async fn show(
@@ -133,19 +138,16 @@ async fn show(
         let artifact = reader.artifact().clone();
         let text =
             String::from_utf8(reader.next(u64::MAX).map_err(to_call_error)?).map_err(|_| {
-                CallError::new(
-                    ErrorCode::RequestInvalid,
-                    "the artifact is not text, so `at` does not apply",
-                )
-                .hint(format!("read it by bytes: {uri}?offset=0&length={MAX_READ}"))
+                CallError::invalid_request("the artifact is not text, so `at` does not apply")
+                    .hint(format!("read it by bytes: {uri}?offset=0&length={MAX_READ}"))
             })?;
         let shown = value_excerpt::show(&text, &at, range, budget).ok_or_else(|| {
-            CallError::new(ErrorCode::RequestInvalid, format!("there is nothing at `{at}`"))
+            CallError::invalid_request(format!("there is nothing at `{at}`"))
                 .hint(format!("start with: {uri}?at="))
         })?;
         Ok(ArtifactExcerpt { artifact, at, range, shown })
     })
-    .await
+    .await?
 }
 
 pub(crate) fn has(deck: &DeckSnapshot<'_>, text: &str) -> bool {
@@ -156,7 +158,6 @@ pub(crate) fn has(deck: &DeckSnapshot<'_>, text: &str) -> bool {
 /// Opens an artifact for reading, without a size limit.
 pub async fn open(deck: &DeckSnapshot<'_>, text: &str) -> Result<ArtifactReader, CallError> {
     let (uri, part) = may_read(deck, text)?;
-    let (id, bare) = (uri.capability().to_string(), uri.to_string());
     let opening = async {
         let mut reader = deck.session().host.artifacts().reader(&uri).map_err(to_call_error)?;
         if let ArtifactPart::Bytes { offset, .. } = part {
@@ -164,7 +165,7 @@ pub async fn open(deck: &DeckSnapshot<'_>, text: &str) -> Result<ArtifactReader,
         }
         Ok(reader)
     };
-    deck.session().audited("resources/read", &id, &bare, opening).await
+    audited(deck, &uri.to_string(), opening).await
 }
 
 /// Returns all stored artifacts, newest first.
@@ -302,7 +303,7 @@ impl ArtifactExcerpt {
         })
     }
 
-    fn result(self) -> Result<Box<RawValue>, CallError> {
+    fn result(self) -> raw::Answer {
         let facts = self.facts();
         let cuts = self.shown.cuts.iter().take(8).map(|cut| describe_cut(&self.artifact.uri, cut));
         let cuts: Vec<String> = cuts.collect();
@@ -310,7 +311,7 @@ impl ArtifactExcerpt {
         if !cuts.is_empty() {
             content.push(json!({ "type": "text", "text": cuts.join("\n") }));
         }
-        answer(&json!({ "content": content, "_meta": { "capdeck/page": facts } }))
+        raw::text(&json!({ "content": content, "_meta": { "capdeck/page": facts } }))
     }
 
     fn facts(&self) -> Value {
@@ -335,19 +336,6 @@ impl ArtifactExcerpt {
 fn range(from: u64, count: Option<u64>) -> ItemRange {
     let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     ItemRange { from: number(from), count: count.map(number) }
-}
-
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, CallError> + Send + 'static,
-) -> Result<T, CallError> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(|error| CallError::new(ErrorCode::InternalError, error.to_string()))?
-}
-
-fn answer(value: &Value) -> Result<Box<RawValue>, CallError> {
-    serde_json::value::to_raw_value(value)
-        .map_err(|error| CallError::new(ErrorCode::InternalError, error.to_string()))
 }
 
 fn too_much(artifact: &Artifact, offset: u64) -> CallError {

@@ -45,7 +45,7 @@ impl Host {
         let first = attachment.remote.manifest(None, Duration::ZERO).await?;
         let mut tag = None;
         if let Some(tagged) = first {
-            self.store_attached(attachment.deck(&tagged));
+            store(self, attachment.deck(&tagged));
             tag = tagged.tag;
         }
         let host = self.downgrade();
@@ -60,8 +60,8 @@ impl Host {
                             let Some(tagged) = news else { continue };
                             let Some(state) = host.upgrade() else { return };
                             let host = Host(state);
-                            host.store_attached(attachment.deck(&tagged));
-                            host.discover_attached();
+                            store(&host, attachment.deck(&tagged));
+                            discover_new(&host);
                             tag = tagged.tag;
                         }
                         Err(error) => {
@@ -81,40 +81,40 @@ impl Host {
         });
         Ok(())
     }
+}
 
-    /// Discovers the new tools, so that clients are notified without asking.
-    fn discover_attached(&self) {
-        let catalog = self.catalog();
-        let is_new = |one: &&Arc<Capability>| {
-            one.definition.source.layer == SourceLayer::Remote && one.discovery.is_none()
-        };
-        let new: Vec<_> =
-            catalog.capabilities().filter(|one| one.is_usable()).filter(is_new).cloned().collect();
-        let host = self.clone();
-        tokio::spawn(async move {
-            let nobody = SessionConnections::shared(ClientAudience::new(ClientProfile::default()));
-            let asking =
-                host.discover_unknown(new.into_iter(), &nobody, ListPreference::OwnListOnly);
-            for (id, error) in asking.await {
-                tracing::warn!(capability = %id, %error, "the attached capability could not be listed");
+/// Discovers the new tools, so that clients are notified without asking.
+fn discover_new(host: &Host) {
+    let catalog = host.catalog();
+    let is_new = |one: &&Arc<Capability>| {
+        one.definition.source.layer == SourceLayer::Remote && one.discovery.is_none()
+    };
+    let new: Vec<_> =
+        catalog.capabilities().filter(|one| one.is_usable()).filter(is_new).cloned().collect();
+    let host = host.clone();
+    tokio::spawn(async move {
+        let audience = ClientAudience::new(ClientProfile::default());
+        let nobody = SessionConnections::shared(&host, audience);
+        let asking = nobody.discover_unknown(new.into_iter(), ListPreference::OwnListOnly);
+        for (id, error) in asking.await {
+            tracing::warn!(capability = %id, %error, "the attached capability could not be listed");
+        }
+    });
+}
+
+fn store(host: &Host, remote: RemoteDeck) {
+    host.0.attached.store(Some(Arc::new(remote)));
+    for collision in host.reload_attached() {
+        let id = &collision.id;
+        match collision.shadowing {
+            ShadowingMode::Forbid => {
+                tracing::warn!(%id, "the attached host's capability replaces the local one");
             }
-        });
-    }
-
-    fn store_attached(&self, remote: RemoteDeck) {
-        self.0.attached.store(Some(Arc::new(remote)));
-        for collision in self.reload_attached() {
-            let id = &collision.id;
-            match collision.shadowing {
-                ShadowingMode::Forbid => {
-                    tracing::warn!(%id, "the attached host's capability replaces the local one");
-                }
-                ShadowingMode::Allow => {
-                    tracing::info!(%id, "the local capability replaces the attached host's");
-                }
-                ShadowingMode::Namespace => {
-                    tracing::info!(%id, "both the local and the attached capability are offered, under names of their own");
-                }
+            ShadowingMode::Allow => {
+                tracing::info!(%id, "the local capability replaces the attached host's");
+            }
+            ShadowingMode::Namespace => {
+                tracing::info!(%id, "both the local and the attached capability are offered, under names of their own");
             }
         }
     }

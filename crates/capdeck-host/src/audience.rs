@@ -23,6 +23,9 @@ pub(crate) struct ClientAudience {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct AudienceKey(Option<Arc<str>>);
 
+/// Clients that declare nothing.
+pub(crate) static BARE: AudienceKey = AudienceKey(None);
+
 impl ClientAudience {
     pub(crate) fn new(client: ClientProfile) -> Self {
         let key = if client.capabilities.is_empty() {

@@ -1,7 +1,6 @@
 //! The audit trail: one JSON line per call, read, prompt, completion, search, subscription and task
 //! request, denied ones too: who, what, outcome, duration. No arguments, no results.
 
-mod pending_audit;
 mod trail;
 
 use std::{
@@ -10,17 +9,15 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use capdeck_backend::CallError;
+use capdeck_backend::{CallError, ErrorCode};
 use capdeck_catalog::RawMembers;
 use jiff::Timestamp;
 use parking_lot::{Condvar, Mutex};
-use serde::Serialize;
 use tokio::sync::broadcast;
 
-pub(crate) use self::pending_audit::TOOL_CALL;
 pub use self::trail::{TrailCounts, TrailFilter, TrailLine, TrailOutcome};
 use crate::{Host, Session, raw};
 
@@ -34,6 +31,11 @@ const MAX_WAITING_BYTES: usize = 16 * 1024 * 1024;
 const MAX_NAME_BYTES: usize = 1_000;
 
 const MAX_FEED_LAG: usize = 1_024;
+
+pub(crate) const TOOL_CALL: &str = "tools/call";
+
+/// Counts calls of unknown capabilities. It cannot be an id.
+const UNKNOWN: &str = "(unknown)";
 
 /// Appends to `audit/<day>.jsonl` from its own thread, so that no call waits for the disk.
 #[derive(Debug)]
@@ -55,47 +57,91 @@ struct AuditQueueState {
     is_closed: bool,
 }
 
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct CallAuditLine<'a> {
-    pub(crate) at: Timestamp,
-    pub(crate) session: &'a str,
-    /// Name the client reports for itself; not an identity.
-    pub(crate) client: &'a str,
-    /// MCP method; `search` and `describe` for the deck's own tools.
-    pub(crate) method: &'a str,
-    pub(crate) capability: &'a str,
-    /// The tool, resource or prompt; empty where there is none.
-    pub(crate) tool: &'a str,
-    /// `ok`, `tool_error`, or the error code of a call without result.
-    pub(crate) outcome: &'a str,
-    /// How the gate allowed it: `policy`, `once` or `always`; `refused` when it did not; absent
-    /// when it was not reached.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) approved: Option<&'a str>,
-    /// The capabilities whose data a script passed into the call, as far as the flow guard detected
-    /// it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+/// The line of work in progress. It is written however the work ends, also when it is dropped
+/// because its caller is gone.
+pub(crate) struct PendingAudit<'a> {
+    session: &'a Session,
+    method: &'a str,
+    capability: &'a str,
+    subject: &'a str,
+    started: Instant,
+    outcome: Option<&'static str>,
+    /// The gate's decision. Only tool calls have one.
+    pub(crate) approved: Option<&'static str>,
     pub(crate) data_from: Vec<String>,
-    pub(crate) elapsed_ms: u64,
+}
+
+impl PendingAudit<'_> {
+    /// Work that began earlier than its line.
+    pub(crate) fn since(mut self, started: Instant) -> Self {
+        self.started = started;
+        self
+    }
+
+    pub(crate) fn end(mut self, outcome: &'static str) {
+        self.outcome = Some(outcome);
+    }
+}
+
+impl Drop for PendingAudit<'_> {
+    fn drop(&mut self) {
+        let outcome = self.outcome.unwrap_or_else(|| match thread::panicking() {
+            true => ErrorCode::InternalError.as_str(),
+            false => ErrorCode::Cancelled.as_str(),
+        });
+        let host = &self.session.host;
+        if self.method == TOOL_CALL {
+            // Unknown names are counted as one: a client that invents them must not fill the
+            // memory.
+            let is_known = host.catalog().get(self.capability).is_some();
+            let capability = if is_known { self.capability } else { UNKNOWN };
+            count(capability, outcome, self.started.elapsed());
+        }
+        host.0.audit.record(&TrailLine {
+            at: Timestamp::now(),
+            session: self.session.id.to_string(),
+            client: cut(&self.session.client_name),
+            method: cut(self.method),
+            capability: cut(self.capability),
+            tool: cut(self.subject),
+            outcome: outcome.to_owned(),
+            approved: self.approved.map(str::to_owned),
+            data_from: std::mem::take(&mut self.data_from),
+            elapsed_ms: elapsed_ms(self.started),
+        });
+    }
+}
+
+fn count(capability: &str, outcome: &'static str, elapsed: Duration) {
+    let capability = metrics::SharedString::from(capability.to_owned());
+    let labels = [("capability", capability), ("outcome", outcome.into())];
+    metrics::counter!("capdeck_calls_total", &labels).increment(1);
+    metrics::histogram!("capdeck_call_seconds", &labels).record(elapsed);
 }
 
 impl Session {
     /// Writes the line of a client that listens for changes: of one server, or of the deck when the
     /// name is empty.
     pub fn note_listening(&self, capability: &str) {
-        self.host.0.audit.record(CallAuditLine {
-            at: Timestamp::now(),
-            session: &self.id,
-            client: &self.client_name,
-            method: "subscriptions/listen",
+        self.begin_audit("subscriptions/listen", capability, "").end("ok");
+    }
+
+    pub(crate) fn begin_audit<'a>(
+        &'a self,
+        method: &'a str,
+        capability: &'a str,
+        subject: &'a str,
+    ) -> PendingAudit<'a> {
+        PendingAudit {
+            session: self,
+            method,
             capability,
-            tool: "",
-            outcome: "ok",
+            subject,
+            started: Instant::now(),
+            outcome: None,
             approved: None,
             data_from: Vec::new(),
-            elapsed_ms: 0,
-        });
+        }
     }
 
     pub(crate) async fn audited<T>(
@@ -140,15 +186,8 @@ impl CallAuditLog {
         Self { news: broadcast::Sender::new(MAX_FEED_LAG), queue, writer: Some(writer) }
     }
 
-    pub(crate) fn record(&self, line: CallAuditLine<'_>) {
-        let line = CallAuditLine {
-            client: cut(line.client),
-            method: cut(line.method),
-            capability: cut(line.capability),
-            tool: cut(line.tool),
-            ..line
-        };
-        let Ok(text) = serde_json::to_string(&line) else { return };
+    fn record(&self, line: &TrailLine) {
+        let Ok(text) = serde_json::to_string(line) else { return };
         if self.news.receiver_count() > 0 {
             drop(self.news.send(text.as_str().into()));
         }
@@ -169,8 +208,12 @@ impl CallAuditLog {
     }
 }
 
-fn cut(name: &str) -> &str {
-    name.get(..name.floor_char_boundary(MAX_NAME_BYTES)).unwrap_or(name)
+pub(crate) fn elapsed_ms(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+fn cut(name: &str) -> String {
+    name.get(..name.floor_char_boundary(MAX_NAME_BYTES)).unwrap_or(name).to_owned()
 }
 
 impl Host {

@@ -14,7 +14,8 @@ use capdeck_catalog::Capability;
 use capdeck_definition::Backend;
 use serde_json::value::RawValue;
 
-use self::resolve::{CallRejection, ResolvedCall, resolve};
+pub(crate) use self::resolve::ResolvedCall;
+use self::resolve::{CallRejection, resolve};
 pub use self::{
     listed::call_listed,
     resolve::find_tool,
@@ -25,9 +26,9 @@ use crate::{
     RequestContext, SessionScope,
     audit::TOOL_CALL,
     client_questions::ClientQuestions,
-    consent::{ApprovalSource, GatedCall},
+    consent::{self, ApprovalSource},
     flow::DataFlow,
-    long_result, operations, projection, set_tools,
+    long_result, operations, projection, raw,
     spans::CallSpan,
     tasks::{self, TaskCall},
 };
@@ -35,25 +36,22 @@ use crate::{
 /// How often a call is decided again because the catalog was replaced.
 const MAX_ROUNDS: usize = 8;
 
-struct AdmittedCall<'a> {
+struct AllowedCall<'a> {
     resolved: ResolvedCall<'a>,
     approval: ApprovalSource,
     flow: Option<DataFlow>,
 }
 
 /// Calls a tool. Returns an MCP `CallToolResult`, of MCP servers byte for byte.
-pub async fn call(
-    request: RequestContext<'_>,
-    call: &ToolRequest,
-) -> Result<Box<RawValue>, CallError> {
+pub async fn call(request: RequestContext<'_>, call: &ToolRequest) -> raw::Answer {
     let session = request.session();
-    let span = session.host.begin_span(call);
+    let span = session.host.0.spans.begin(call);
     let mut line = session.begin_audit(TOOL_CALL, &call.capability, &call.tool);
-    let outcome = match admit(request, call).await {
-        Ok(mut admitted) => {
-            line.approved = Some(admitted.approval.as_str());
-            line.data_from = admitted.flow.take().map(|flow| flow.from).unwrap_or_default();
-            run(&admitted.resolved, span.as_ref()).await
+    let outcome = match decide(request, call).await {
+        Ok(mut allowed) => {
+            line.approved = Some(allowed.approval.as_str());
+            line.data_from = allowed.flow.take().map(|flow| flow.from).unwrap_or_default();
+            make(&allowed.resolved, span.as_ref()).await
         }
         Err(CallRejection { error, by_gate }) => {
             line.approved = by_gate.then_some("refused");
@@ -77,7 +75,7 @@ pub async fn preview(request: RequestContext<'_>, call: &ToolRequest) -> Result<
     let resolved = resolve(request, call).await.map_err(|refusal| *refusal.error)?;
     let ResolvedCall { request, capability, tool, .. } = resolved;
     match tool {
-        Some(tool) => request.session().is_asked_about_in(&request.deck, &capability, &tool).await,
+        Some(tool) => consent::is_asked_about(&request.deck, &capability, &tool).await,
         None => Ok(false),
     }
 }
@@ -85,35 +83,28 @@ pub async fn preview(request: RequestContext<'_>, call: &ToolRequest) -> Result<
 /// Decides a call by a catalog that is still in force at the end: a person may take long to answer.
 /// If the catalog was replaced, the call is decided again, and the person is asked again if the
 /// question changed.
-async fn admit<'a>(
+async fn decide<'a>(
     mut request: RequestContext<'a>,
     call: &'a ToolRequest,
-) -> Result<AdmittedCall<'a>, CallRejection> {
+) -> Result<AllowedCall<'a>, CallRejection> {
     let mut earlier = None;
     for _ in 0..MAX_ROUNDS {
         let resolved = resolve(request, call).await?;
-        let ResolvedCall { request: current, call: read, capability, tool } = &resolved;
-        let refused = |error| CallRejection::of(&current.deck, call, error);
+        let current = &resolved.request;
         let flow = flow_into(&resolved);
-        let gated = GatedCall {
-            deck: &current.deck,
-            capability,
-            tool: tool.as_deref(),
-            request: read,
-            flow: flow.as_ref().filter(|flow| flow.asks),
-        };
-        let session = current.session();
-        let approval = session.pass(&gated, &mut earlier, current.call).await.map_err(refused)?;
+        let asking = flow.as_ref().filter(|flow| flow.asks);
+        let approval = consent::require_approval(&resolved, asking, &mut earlier).await;
+        let approval = approval.map_err(|error| CallRejection::of(&current.deck, call, error))?;
         if approval != ApprovalSource::Policy {
-            confirm_definition(current, capability).await;
+            confirm_definition(current, &resolved.capability).await;
         }
         if current.deck.is_current() {
-            return Ok(AdmittedCall { resolved, approval, flow });
+            return Ok(AllowedCall { resolved, approval, flow });
         }
         request = current.renewed();
     }
     let message = format!("`{}` keeps changing while it is called", call.capability);
-    let error = CallError::new(ErrorCode::ServerUnavailable, message)
+    let error = CallError::unavailable(message)
         .hint("wait until its file is no longer written, then call again");
     Err(CallRejection { error: Box::new(error), by_gate: false })
 }
@@ -121,17 +112,15 @@ async fn admit<'a>(
 /// A person approved a definition. If the server has another one by now, the catalog is replaced
 /// and the person is asked again. If the server does not answer, the known one remains.
 async fn confirm_definition(request: &RequestContext<'_>, capability: &Capability) {
-    let (host, connections) = (request.host(), request.connections());
-    let checking = host.require_current_list(&capability.definition, connections, request.call);
+    let connections = request.connections();
+    let checking = connections.require_current_list(&capability.definition, request.call);
     if let Err(error) = checking.await {
         tracing::debug!(%error, "the approved definition could not be read again");
     }
 }
 
-async fn run(
-    resolved: &ResolvedCall<'_>,
-    span: Option<&CallSpan>,
-) -> Result<Box<RawValue>, CallError> {
+/// Makes an allowed call, and shapes its result for the caller.
+async fn make(resolved: &ResolvedCall<'_>, span: Option<&CallSpan>) -> raw::Answer {
     let ResolvedCall { request, call, capability, tool } = resolved;
     if let Backend::Caplets(_) = capability.definition.backend {
         return call_member(request, capability, call).await;
@@ -142,11 +131,11 @@ async fn run(
     if let Some(span) = span {
         span.backend_answered(began);
     }
-    host.note_outcome(&capability.definition, outcome.as_ref().err());
+    host.0.health.note_outcome(&capability.definition, outcome.as_ref().err());
     let result = outcome?;
     let config = request.deck.catalog().config();
     if let Some(tool) = tool {
-        host.observe(config, &capability.definition, tool, &result);
+        host.0.shapes.observe(config, &capability.definition, tool, &result);
     }
     let chosen = match call.fields.as_slice() {
         [] => result,
@@ -163,10 +152,7 @@ async fn run(
     Ok(sent)
 }
 
-async fn call_backend(
-    resolved: &ResolvedCall<'_>,
-    span: Option<&CallSpan>,
-) -> Result<Box<RawValue>, CallError> {
+async fn call_backend(resolved: &ResolvedCall<'_>, span: Option<&CallSpan>) -> raw::Answer {
     let ResolvedCall { request, call, capability, tool } = resolved;
     let session = request.session();
     if let Backend::Capsules = capability.definition.backend {
@@ -198,13 +184,13 @@ async fn call_member(
     request: &RequestContext<'_>,
     set: &Capability,
     call: &ToolRequest,
-) -> Result<Box<RawValue>, CallError> {
+) -> raw::Answer {
     let set = &set.definition.id;
     let mut members = request.deck.catalog().capabilities();
     let member = members.find(|member| {
         let definition = &member.definition;
         definition.member_of.as_ref() == Some(set)
-            && set_tools::member_name(set, &definition.id) == call.tool
+            && operations::member_name(set, &definition.id) == call.tool
     });
     let member = member.ok_or_else(|| {
         let message = format!("`{set}` has no member `{}`", call.tool);

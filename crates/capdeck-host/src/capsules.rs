@@ -11,6 +11,7 @@ mod tools;
 use capdeck_capsule::{CapsuleErrorCode, service::*};
 
 pub use self::{
+    client_entries::{ClientEntries, unknown_cursor},
     entries::{EntryAddress, EntryCatalog, EntryNaming, EntryPage},
     entry_search::EntryHit,
     event_stream::client_changes,

@@ -2,30 +2,26 @@
 
 use capdeck_catalog::Capability;
 use capdeck_definition::{Backend, Definition};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
+
+use crate::raw;
 
 /// `{id, name, description, tags?, hints?, backend: {type, …}, importProblems?}`.
 pub fn card(capability: &Capability) -> Value {
     let definition = capability.definition.as_ref();
-    let mut card = Map::new();
-    card.insert("id".to_owned(), json!(definition.id));
-    card.insert("name".to_owned(), json!(definition.name));
-    card.insert("description".to_owned(), json!(definition.description));
-    if !definition.tags.is_empty() {
-        card.insert("tags".to_owned(), json!(definition.tags));
-    }
-    if let Some(hint) = &definition.hints.use_when {
-        card.insert("useWhen".to_owned(), json!(hint));
-    }
-    if let Some(hint) = &definition.hints.avoid_when {
-        card.insert("avoidWhen".to_owned(), json!(hint));
-    }
-    card.insert("backend".to_owned(), backend_facts(definition));
-    let left_out = capability.discovery.as_ref().map_or(0, |known| known.problems.len());
-    if left_out > 0 {
-        card.insert("importProblems".to_owned(), json!(left_out));
-    }
-    Value::Object(card)
+    let mut card = json!({
+        "id": definition.id,
+        "name": definition.name,
+        "description": definition.description,
+    });
+    let tags = Some(&definition.tags).filter(|tags| !tags.is_empty());
+    raw::put_some(&mut card, "tags", tags);
+    raw::put_some(&mut card, "useWhen", definition.hints.use_when.as_ref());
+    raw::put_some(&mut card, "avoidWhen", definition.hints.avoid_when.as_ref());
+    card["backend"] = backend_facts(definition);
+    let left_out = capability.discovery.as_ref().map(|known| known.problems.len());
+    raw::put_some(&mut card, "importProblems", left_out.filter(|count| *count > 0));
+    card
 }
 
 fn backend_facts(definition: &Definition) -> Value {

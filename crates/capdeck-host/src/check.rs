@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use capdeck_backend::{CallContext, CallError};
 use capdeck_catalog::Discovery;
-use capdeck_definition::{Backend, Definition};
-use serde_json::{Map, Value, json};
+use capdeck_definition::Backend;
+use serde_json::{Value, json};
 
-use crate::{RequestContext, listing};
+use crate::{RequestContext, listing, pins::declares_its_tools, raw};
 
 /// The result of a live check.
 #[derive(Debug)]
@@ -31,28 +31,24 @@ async fn check_now(
     let capability = request.capability(id)?;
     let (host, definition) = (request.host(), &capability.definition);
     if let Some(problem) = host.check_prerequisites(definition).into_iter().next() {
-        host.note_outcome(definition, Some(&problem));
+        host.0.health.note_outcome(definition, Some(&problem));
         return Err(problem);
     }
-    let is_declared = matches!(
-        definition.backend,
-        Backend::Http(_)
-            | Backend::Cli(_)
-            | Backend::Cmp(_)
-            | Backend::Caplets(_)
-            | Backend::Capsules
-    );
-    if is_declared && let Some(declared) = &capability.discovery {
+    if declares_its_tools(definition)
+        && let Some(declared) = &capability.discovery
+    {
         return Ok(declared.clone());
     }
     host.0.shared.reset_backoff(&definition.id);
-    if let Some(own) = request.connections().own() {
+    if let Some(own) = request.connections().own.as_ref() {
         own.pool.reset_backoff(&definition.id);
     }
-    let context = CallContext {
-        timeout: Some(request.call.timeout.unwrap_or_else(|| longest_start(definition))),
-        ..request.call.clone()
+    let longest_start = match &definition.backend {
+        Backend::Mcp(server) => Duration::from_millis(server.startup_timeout_ms),
+        _ => Duration::from_secs(10),
     };
+    let timeout = Some(request.call.timeout.unwrap_or(longest_start));
+    let context = CallContext { timeout, ..request.call.clone() };
     listing::discover(&request.with_call(&context), definition).await
 }
 
@@ -63,58 +59,34 @@ impl CheckReport {
 
     /// `{id, status, toolCount?, elapsedMs, error?, …}`.
     pub fn to_json(&self) -> Value {
-        let mut report = Map::new();
-        report.insert("id".to_owned(), json!(self.id));
+        let mut report = json!({ "id": self.id });
         match &self.outcome {
             Ok(discovery) => {
-                report.insert("status".to_owned(), json!("available"));
-                report.insert("toolCount".to_owned(), json!(discovery.tools.len()));
-                if !discovery.problems.is_empty() {
-                    report.insert("importProblems".to_owned(), json!(discovery.problems.len()));
-                }
+                let problems = discovery.problems.len();
+                report["status"] = json!("available");
+                report["toolCount"] = json!(discovery.tools.len());
+                raw::put_some(&mut report, "importProblems", Some(problems).filter(|n| *n > 0));
                 if let Some(server) = &discovery.server {
                     let offers = |key: &str| server.capabilities.contains_key(key);
-                    report.insert(
-                        "capabilities".to_owned(),
-                        json!({
-                            "tools": offers("tools"),
-                            "resources": offers("resources"),
-                            "resourceTemplates": offers("resources"),
-                            "prompts": offers("prompts"),
-                            "completions": offers("completions"),
-                        }),
-                    );
-                    report.insert("resourceCount".to_owned(), json!(discovery.resources.len()));
-                    report.insert(
-                        "resourceTemplateCount".to_owned(),
-                        json!(discovery.resource_templates.len()),
-                    );
-                    report.insert("promptCount".to_owned(), json!(discovery.prompts.len()));
+                    report["capabilities"] = json!({
+                        "tools": offers("tools"),
+                        "resources": offers("resources"),
+                        "resourceTemplates": offers("resources"),
+                        "prompts": offers("prompts"),
+                        "completions": offers("completions"),
+                    });
+                    report["resourceCount"] = json!(discovery.resources.len());
+                    report["resourceTemplateCount"] = json!(discovery.resource_templates.len());
+                    report["promptCount"] = json!(discovery.prompts.len());
                 }
             }
             Err(error) => {
-                report.insert("status".to_owned(), json!("unavailable"));
-                report.insert(
-                    "error".to_owned(),
-                    json!({
-                        "code": error.code.as_str(),
-                        "message": error.message,
-                        "hint": error.hint,
-                    }),
-                );
+                let (code, message) = (error.code.as_str(), &error.message);
+                report["status"] = json!("unavailable");
+                report["error"] = json!({ "code": code, "message": message, "hint": error.hint });
             }
         }
-        report.insert(
-            "elapsedMs".to_owned(),
-            json!(u64::try_from(self.elapsed.as_millis()).unwrap_or(u64::MAX)),
-        );
-        Value::Object(report)
-    }
-}
-
-fn longest_start(definition: &Definition) -> Duration {
-    match &definition.backend {
-        Backend::Mcp(server) => Duration::from_millis(server.startup_timeout_ms),
-        _ => Duration::from_secs(10),
+        report["elapsedMs"] = json!(u64::try_from(self.elapsed.as_millis()).unwrap_or(u64::MAX));
+        report
     }
 }

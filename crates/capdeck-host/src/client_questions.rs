@@ -45,12 +45,7 @@ impl ClientQuestions {
         (questions, watched)
     }
 
-    pub(crate) fn explain(
-        &self,
-        id: &str,
-        tool: &str,
-        outcome: Result<Box<RawValue>, CallError>,
-    ) -> Result<Box<RawValue>, CallError> {
+    pub(crate) fn explain(&self, id: &str, tool: &str, outcome: raw::Answer) -> raw::Answer {
         let refused = *self.unanswered.lock();
         match outcome {
             // A server may continue without the answer; only a failed call is explained.
@@ -122,11 +117,7 @@ impl CallerHandle for ClientQuestions {
         self.caller.notify(method, params);
     }
 
-    async fn request(
-        &self,
-        method: &str,
-        params: Option<RawMembers>,
-    ) -> Result<Box<RawValue>, CallError> {
+    async fn request(&self, method: &str, params: Option<RawMembers>) -> raw::Answer {
         match ClientFeature::of(method, params.as_ref()) {
             Some(wanted) if !wanted.is_declared(&self.audience) => {
                 *self.unanswered.lock() = Some(wanted);

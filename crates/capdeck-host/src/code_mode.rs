@@ -3,11 +3,9 @@
 
 mod bridge;
 mod data;
-mod deck_directory;
 mod failure;
 mod library;
 mod logs;
-mod run_caller;
 mod tool;
 mod types;
 
@@ -23,20 +21,19 @@ use capdeck_sandbox::{
     CellRun, RunEnvelope, RunReport, SandboxPool, SandboxSettings, SessionChoice, SessionId,
     TypeCheck, WorkerCommand,
 };
-use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
 use self::{
     bridge::{CallOptions, SandboxBridge},
-    deck_directory::DeckDirectory,
     logs::LogStore,
+    types::DeckDirectory,
 };
 use crate::{
-    CallConsent, Host, RequestContext, Session, SessionContinuity, SessionScope, View, ViewPolicy,
-    audit::CallAuditLine,
+    CallConsent, RequestContext, Session, SessionContinuity, SessionScope, View, ViewPolicy,
     deck_snapshot::DeckSnapshot,
     journal::{RunEnvironment, resume_recorded, run_recorded},
+    raw,
 };
 
 pub(crate) use tool::{CODE_MODE_TOKENS, code_mode_tool};
@@ -82,15 +79,11 @@ impl CodeMode {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct CodeArguments {
-    #[serde(default)]
     code: Option<String>,
-    #[serde(default)]
     timeout_ms: Option<u64>,
-    #[serde(default)]
     session_id: Option<String>,
     #[serde(default)]
     check: TypeCheck,
-    #[serde(default)]
     resume: Option<String>,
 }
 
@@ -122,7 +115,10 @@ async fn start(
 ) -> Result<RunReport, CallError> {
     let started = Instant::now();
     let (session, host) = (request.session(), request.host());
-    let pool = host.0.code_mode.pool.as_ref().ok_or_else(no_sandbox)?;
+    let pool = host.0.code_mode.pool.as_ref().ok_or_else(|| {
+        CallError::unavailable("code mode is not available in this process")
+            .hint("use `search` and `call_tool`")
+    })?;
     let earlier = match &code {
         CodeStart::Run(run) => match &run.session {
             SessionChoice::Earlier(id) => Some(id.to_string()),
@@ -167,7 +163,7 @@ async fn start(
 pub(crate) async fn run_tool(
     request: &RequestContext<'_>,
     arguments: Option<&RawValue>,
-) -> Result<Box<RawValue>, CallError> {
+) -> raw::Answer {
     let asked: CodeArguments = crate::meta_tools::parse("code_mode", arguments)?;
     let report = match asked {
         CodeArguments { code: Some(code), resume: None, timeout_ms, session_id, check } => {
@@ -183,7 +179,11 @@ pub(crate) async fn run_tool(
         CodeArguments {
             code: None, resume: Some(id), timeout_ms: None, session_id: None, ..
         } => resume(request, &id, CallConsent::NotAsked).await?,
-        _ => return Err(unclear()),
+        _ => {
+            return Err(CallError::invalid_request(
+                "`code_mode`: either `code` to run, or `resume` alone with the id of a paused run",
+            ));
+        }
     };
     as_tool_result(&report.envelope)
 }
@@ -247,19 +247,8 @@ fn audit_run(session: &Session, outcome: &Result<RunReport, CallError>, started:
         }
         Err(error) => ("", error.code.as_str()),
     };
-    session.host.0.audit.record(CallAuditLine {
-        at: Timestamp::now(),
-        session: &session.id,
-        client: &session.client_name,
-        method: "code_mode",
-        capability: "",
-        tool: run,
-        outcome: code,
-        // Each of its calls is decided by the policy and has its own line.
-        approved: None,
-        data_from: Vec::new(),
-        elapsed_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-    });
+    // Each of its calls is decided by the policy and has its own line.
+    session.begin_audit("code_mode", "", run).since(started).end(code);
 }
 
 pub(crate) fn may_code(deck: &DeckSnapshot<'_>, view: &View, capability: &Capability) -> bool {
@@ -270,36 +259,13 @@ pub(crate) fn may_code(deck: &DeckSnapshot<'_>, view: &View, capability: &Capabi
     }
 }
 
-impl Host {
-    /// True when this host can run code.
-    pub fn has_code_mode(&self) -> bool {
-        self.0.code_mode.pool.is_some()
-    }
-}
-
 /// The envelope as a tool result: structured for programs, as text for models, each as small as
 /// possible.
-fn as_tool_result(envelope: &RunEnvelope) -> Result<Box<RawValue>, CallError> {
-    let bug =
-        |error: serde_json::Error| CallError::new(ErrorCode::InternalError, error.to_string());
-    let structured = serde_json::value::to_raw_value(envelope).map_err(bug)?;
+fn as_tool_result(envelope: &RunEnvelope) -> raw::Answer {
+    let structured = raw::text(envelope)?;
     let text = json!([{ "type": "text", "text": structured.get() }]);
-    let result = json!({
-        "content": text,
-        "isError": envelope.outcome.is_err(),
-    });
-    let mut result: capdeck_catalog::RawMembers = serde_json::from_value(result).map_err(bug)?;
+    let is_error = json!(envelope.outcome.is_err());
+    let mut result = raw::object([("content", text), ("isError", is_error)]);
     result.insert("structuredContent".to_owned(), structured);
-    serde_json::value::to_raw_value(&result).map_err(bug)
-}
-
-fn unclear() -> CallError {
-    let message =
-        "`code_mode`: either `code` to run, or `resume` alone with the id of a paused run";
-    CallError::new(ErrorCode::RequestInvalid, message)
-}
-
-fn no_sandbox() -> CallError {
-    CallError::new(ErrorCode::ServerUnavailable, "code mode is not available in this process")
-        .hint("use `search` and `call_tool`")
+    raw::text(&result)
 }

@@ -43,13 +43,11 @@ pub(crate) enum ToolLookup {
 impl Session {
     /// The catalog in force, as this client may use it.
     pub fn snapshot(&self) -> DeckSnapshot<'_> {
-        let host = &self.host;
-        let access = self.access();
-        let deck_access = access.as_ref().map(|access| Arc::clone(&access.deck));
-        let audience = self.connections.audience().key();
-        let base = host.catalog();
-        let whole = host.variant_of(&base, audience);
-        let seen = host.screened_of(&whole, audience, &self.names(), self.part(), deck_access);
+        let (names, access) = (self.names(), self.access());
+        let client = self.as_client(&names, access.as_ref());
+        let base = self.host.catalog();
+        let whole = client.variant(&base);
+        let seen = client.screened(&whole, self.part());
         DeckSnapshot { session: self, base, whole, seen, access }
     }
 }
@@ -79,14 +77,13 @@ impl<'a> DeckSnapshot<'a> {
             SessionScope::Deck(policy) => policy,
             SessionScope::Transparent(_) | SessionScope::Operator => &usual,
         };
-        let audience = session.connections.audience().key();
-        let deck_access = self.access.as_ref().map(|access| Arc::clone(&access.deck));
-        session.host.view_of(self.seen.clone(), policy, audience, &session.names(), deck_access)
+        let names = session.names();
+        session.as_client(&names, self.access.as_ref()).view(self.seen.clone(), policy)
     }
 
     /// The capability of this id, if this client may use it.
     pub fn capability(&self, id: &str) -> Result<Arc<Capability>, CallError> {
-        gate::admit(self, id)
+        gate::require_offered(self, id, None)
     }
 
     /// The same for lists of what is no tool.
@@ -114,24 +111,14 @@ impl<'a> DeckSnapshot<'a> {
         self.seen.tool(&capability, &tool).cloned()
     }
 
-    /// The same for a call of one of its tools; a refusal names the command that makes the call.
-    pub(crate) fn capability_of_tool(
-        &self,
-        id: &str,
-        tool: &str,
-    ) -> Result<Arc<Capability>, CallError> {
-        self.capability(id).map_err(|error| match self.seen.get(id) {
-            Some(one) if one.is_usable() && !self.may_see(one) => {
-                gate::not_offered_error(id, Some(tool))
-            }
-            _ => error,
-        })
-    }
-
     /// Refuses to make a capability work for a client that may only look at the deck.
     pub(crate) fn require_use(&self, id: &str) -> Result<(), CallError> {
         match &self.access {
-            Some(access) if !access.may_call => Err(gate::read_only_error(id)),
+            Some(access) if !access.may_call => {
+                let message = format!("`{id}` may be looked at here, but not used");
+                Err(CallError::new(ErrorCode::Denied, message)
+                    .hint("ask the person who runs the host for an access that may call"))
+            }
             _ => Ok(()),
         }
     }

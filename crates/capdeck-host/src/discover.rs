@@ -15,9 +15,9 @@ use tokio::{sync::Semaphore, task::JoinSet};
 
 use crate::{
     Host, HostEvent,
-    audience::{AudienceKey, ClientAudience},
+    audience::ClientAudience,
     backend_times::{answer_time, max_list_age, time_to_live},
-    discovery_table::starting_error,
+    discovery_table::{ListCheck, starting_error},
     pins::DiscoveryChange,
     pool::ConnectionLease,
     session_connections::SessionConnections,
@@ -35,38 +35,34 @@ pub(crate) enum ListCause {
     Checked,
 }
 
-impl Host {
+impl SessionConnections {
     pub(crate) async fn discover(
         &self,
         definition: &Arc<Definition>,
-        connections: &SessionConnections,
         context: &CallContext,
     ) -> Result<Arc<Discovery>, CallError> {
-        let question = DiscoveryRequest::awaited(Instant::now());
-        self.discover_list(definition, connections, context, question).await
+        self.discover_list(definition, context, DiscoveryRequest::awaited(Instant::now())).await
     }
 
     /// Makes sure that the list in the catalog came from this connection and is not too old.
     pub(crate) async fn require_current_list(
         &self,
         definition: &Arc<Definition>,
-        connections: &SessionConnections,
         context: &CallContext,
     ) -> Result<(), CallError> {
         let Some(max_age) = max_list_age(&definition.backend) else { return Ok(()) };
-        let lease = connections.lease(self, definition, &context.cancel).await;
-        let lease = lease.inspect_err(|error| self.note_outcome(definition, Some(error)))?;
-        let asked = self.0.discoveries.asked(&definition.id, connections.audience().key());
-        let since = match asked {
+        let lease = self.lease(definition, &context.cancel).await;
+        let lease =
+            lease.inspect_err(|error| self.host.0.health.note_outcome(definition, Some(error)))?;
+        let since = match self.asked(definition) {
             Some(asked) if asked >= lease.opened() && asked.elapsed() < max_age => return Ok(()),
             Some(asked) if asked >= lease.opened() => Instant::now(),
             _ => lease.opened(),
         };
-        let question = DiscoveryRequest::awaited(since);
         let longest = context.timeout.unwrap_or_else(|| answer_time(&definition.backend));
         let timeout = Some(longest.min(RELIST_TIMEOUT));
         let context = CallContext { timeout, ..context.clone() };
-        self.discover_list(definition, connections, &context, question).await.map(drop)
+        self.discover_list(definition, &context, DiscoveryRequest::awaited(since)).await.map(drop)
     }
 
     /// Reads the list again in the background if this connection gave none, or not for long. Cheap
@@ -74,70 +70,63 @@ impl Host {
     pub(crate) fn check_list_when_due(
         &self,
         definition: &Arc<Definition>,
-        connections: &SessionConnections,
         lease: &ConnectionLease,
     ) {
         let Some(max_age) = max_list_age(&definition.backend) else { return };
-        let audience = connections.audience().key();
-        let opened = lease.opened();
-        let due = self.0.discoveries.claim_check(&definition.id, audience, opened, max_age);
+        let (discoveries, audience) = (&self.host.0.discoveries, self.audience().key());
+        let due = discoveries.claim_check(&definition.id, audience, lease.opened(), max_age);
         if let Some(since) = due {
             let question = DiscoveryRequest { is_aside: true, ..DiscoveryRequest::awaited(since) };
-            self.discover_in_background(definition.clone(), connections.clone(), question);
+            self.discover_in_background(definition.clone(), question);
         }
-    }
-
-    pub(crate) async fn finish_list_checks(&self) {
-        self.0.list_checks.close();
-        drop(tokio::time::timeout(CHECK_TIMEOUT, self.0.list_checks.wait()).await);
     }
 
     async fn discover_list(
         &self,
         definition: &Arc<Definition>,
-        connections: &SessionConnections,
         context: &CallContext,
         question: DiscoveryRequest,
     ) -> Result<Arc<Discovery>, CallError> {
         let wanted = Instant::now();
-        let _turn = self.0.discoveries.take_turn(definition, context).await?;
+        let (id, discoveries) = (&definition.id, &self.host.0.discoveries);
+        let _turn = discoveries.take_turn(definition, context).await?;
         // An answer to an earlier question could miss the change that this caller is about.
-        let audience = connections.audience();
-        let asked = self.0.discoveries.asked(&definition.id, audience.key());
-        if asked.is_some_and(|asked| asked >= question.since)
-            && let Some(known) = self.0.discoveries.known_to(definition, audience.key())
+        let audience = self.audience();
+        if self.asked(definition).is_some_and(|asked| asked >= question.since)
+            && let Some(known) = discoveries.known_to(definition, audience.key())
         {
             return Ok(known);
         }
         // Callers that waited together fail together; one after the other they would add up their
         // timeouts.
-        if let Some(error) = self.0.discoveries.failure_since(&definition.id, wanted) {
+        if let Some(error) = discoveries.failure_since(id, wanted) {
             return Err(error);
         }
-        let lease = connections.lease(self, definition, &context.cancel).await;
+        let lease = self.lease(definition, &context.cancel).await;
         // This question also answers callers that arrived while the server was starting.
         let asked = Instant::now();
-        self.0.discoveries.note_check(&definition.id, audience.key(), asked);
+        discoveries.note_check(id, audience.key(), ListCheck { at: asked, has_failed: false });
         let outcome = match lease {
             Ok(lease) => {
                 // All pages together get the timeout of one call.
                 let longest = context.timeout.unwrap_or_else(|| answer_time(&definition.backend));
                 tokio::time::timeout(longest, lease.discover(context))
                     .await
-                    .unwrap_or_else(|_elapsed| Err(list_timeout_error(&definition.id, longest)))
+                    .unwrap_or_else(|_elapsed| Err(list_timeout_error(id, longest)))
             }
             Err(error) => Err(error),
         };
         // Beside a call, the call itself reports the server's health.
         if outcome.is_ok() || !question.is_aside {
-            self.note_outcome(definition, outcome.as_ref().err());
+            self.host.0.health.note_outcome(definition, outcome.as_ref().err());
         }
-        self.0.discoveries.note_outcome(&definition.id, outcome.as_ref().err());
+        discoveries.note_outcome(id, outcome.as_ref().err());
         if outcome.is_err() {
-            self.0.discoveries.note_failed_check(&definition.id, audience.key());
+            let check = ListCheck { at: Instant::now(), has_failed: true };
+            discoveries.note_check(id, audience.key(), check);
         }
         let discovery = Arc::new(outcome?);
-        self.store_discovery(definition, audience, &discovery, asked, question.cause);
+        self.store_discovery(definition, &discovery, asked, question.cause);
         Ok(discovery)
     }
 
@@ -146,14 +135,14 @@ impl Host {
     fn store_discovery(
         &self,
         definition: &Arc<Definition>,
-        audience: &ClientAudience,
         discovery: &Arc<Discovery>,
         asked: Instant,
         cause: ListCause,
     ) {
-        let discoveries = &self.0.discoveries;
+        let (host, audience) = (&self.host, self.audience());
+        let discoveries = &host.0.discoveries;
         let mut is_news = false;
-        self.rebuild_after(|catalog| {
+        host.rebuild_after(|catalog| {
             let capability = catalog.get(definition.id.as_str());
             let Some(capability) = capability
                 .filter(|capability| capability.definition.fingerprint == definition.fingerprint)
@@ -164,74 +153,45 @@ impl Host {
             let is_changed = discoveries.learn(definition, audience, discovery, asked);
             is_news = is_changed && before.is_some() && cause == ListCause::Checked;
             let news = if is_changed { DiscoveryChange::Yes(before) } else { DiscoveryChange::No };
-            self.watch_definitions(capability, audience.key(), discovery, news);
+            host.pins().watch(capability, audience.key(), discovery, news);
             is_changed
         });
         if is_news {
-            self.announce(HostEvent::ListsChanged { capability: definition.id.clone() });
+            host.announce(HostEvent::ListsChanged { capability: definition.id.clone() });
         }
     }
 
-    fn discover_in_background(
-        &self,
-        definition: Arc<Definition>,
-        connections: SessionConnections,
-        question: DiscoveryRequest,
-    ) {
-        let host = self.clone();
-        self.0.list_checks.spawn(async move {
+    fn discover_in_background(&self, definition: Arc<Definition>, question: DiscoveryRequest) {
+        let connections = self.clone();
+        self.host.0.list_checks.spawn(async move {
             let longest = RELIST_TIMEOUT.min(answer_time(&definition.backend));
             let context = CallContext::detached(longest);
-            if let Err(error) = host.discover_list(&definition, &connections, &context, question).await {
+            if let Err(error) = connections.discover_list(&definition, &context, question).await {
                 tracing::warn!(capability = %definition.id, %error, "the list could not be read again");
             }
         });
     }
 
-    pub(crate) fn discovery_is_old(
-        &self,
-        definition: &Definition,
-        connections: &SessionConnections,
-    ) -> bool {
-        let Some(longest) = time_to_live(&definition.backend) else { return false };
-        let asked = self.0.discoveries.asked(&definition.id, connections.audience().key());
-        asked.is_none_or(|asked| asked.elapsed() >= longest)
+    fn asked(&self, definition: &Definition) -> Option<Instant> {
+        self.host.0.discoveries.asked(&definition.id, self.audience().key())
     }
 
-    pub(crate) fn has_discovery(&self, capability: &Capability, audience: &AudienceKey) -> bool {
-        let definition = &capability.definition;
+    pub(crate) fn discovery_is_old(&self, definition: &Definition) -> bool {
+        let Some(longest) = time_to_live(&definition.backend) else { return false };
+        self.asked(definition).is_none_or(|asked| asked.elapsed() >= longest)
+    }
+
+    pub(crate) fn has_discovery(&self, capability: &Capability) -> bool {
+        let (definition, audience) = (&capability.definition, self.audience().key());
         if audience.is_bare() || !matches!(definition.backend, Backend::Mcp(_)) {
             return capability.discovery.is_some();
         }
-        self.0.discoveries.known_to(definition, audience).is_some()
+        self.host.0.discoveries.known_to(definition, audience).is_some()
     }
 
-    pub(crate) fn relist(
-        &self,
-        definition: Arc<Definition>,
-        connections: SessionConnections,
-        cause: ListCause,
-    ) {
+    pub(crate) fn relist(&self, definition: Arc<Definition>, cause: ListCause) {
         let question = DiscoveryRequest { since: Instant::now(), cause, is_aside: true };
-        self.discover_in_background(definition, connections, question);
-    }
-
-    pub(crate) fn relist_for_everyone(&self, definition: &Arc<Definition>) {
-        let mut audiences = self.0.discoveries.audiences(&definition.id);
-        if self.0.eras.is_modern(definition) != Some(true) {
-            // A legacy server announces changes to other audiences on their own connections.
-            audiences.retain(|audience| audience.key().is_bare());
-        }
-        if audiences.is_empty() {
-            audiences.push(ClientAudience::new(ClientProfile::default()));
-        }
-        for audience in audiences {
-            self.relist(
-                definition.clone(),
-                SessionConnections::shared(audience),
-                ListCause::Announced,
-            );
-        }
+        self.discover_in_background(definition, question);
     }
 
     /// Asks every listed capability without a known list for these clients, a few at a time.
@@ -240,39 +200,35 @@ impl Host {
     pub(crate) async fn discover_unknown(
         &self,
         capabilities: impl Iterator<Item = Arc<Capability>>,
-        connections: &SessionConnections,
         hurry: ListPreference,
     ) -> Vec<(CapabilityId, CallError)> {
-        let catalog = self.catalog();
+        let catalog = self.host.catalog();
+        let discoveries = &self.host.0.discoveries;
         let config = catalog.config();
         let limit = Duration::from_millis(config.exposure_discovery_timeout_ms);
         let places = Arc::new(Semaphore::new(config.exposure_discovery_concurrency as usize));
         let mut waiting = BTreeMap::new();
         let mut asking = JoinSet::new();
-        let audience = connections.audience().key();
-        for capability in capabilities.filter(|one| !self.has_discovery(one, audience)) {
+        for capability in capabilities.filter(|one| !self.has_discovery(one)) {
             let definition = capability.definition.clone();
-            if hurry == ListPreference::AnyListWillDo && capability.discovery.is_some() {
-                if !self.0.discoveries.is_being_asked(&definition.id) {
-                    self.relist(definition, connections.clone(), ListCause::Checked);
-                }
-                continue;
-            }
-            if let Some(error) = self.0.discoveries.recent_failure(&definition.id) {
+            let id = definition.id.clone();
+            let any_will_do =
+                hurry == ListPreference::AnyListWillDo && capability.discovery.is_some();
+            let failure = discoveries.recent_failure(&id);
+            if any_will_do || failure.is_some() {
                 // A caller waits for it only once; when it answers, the lists change.
-                if !self.0.discoveries.is_being_asked(&definition.id) {
-                    self.relist(definition.clone(), connections.clone(), ListCause::Checked);
+                if !discoveries.is_being_asked(&id) {
+                    self.relist(definition, ListCause::Checked);
                 }
-                waiting.insert(definition.id.clone(), error);
+                waiting.extend(failure.filter(|_| !any_will_do).map(|error| (id, error)));
                 continue;
             }
-            waiting.insert(definition.id.clone(), starting_error(&definition.id));
-            let (host, connections, places) = (self.clone(), connections.clone(), places.clone());
+            waiting.insert(id.clone(), starting_error(&id));
+            let (connections, places) = (self.clone(), places.clone());
             asking.spawn(async move {
                 let _place = places.acquire_owned().await;
                 let context = CallContext::detached(limit);
-                let outcome = host.discover(&definition, &connections, &context).await;
-                (definition.id.clone(), outcome)
+                (id, connections.discover(&definition, &context).await)
             });
         }
         let deadline = tokio::time::Instant::now() + limit;
@@ -285,9 +241,30 @@ impl Host {
         }
         asking.detach_all();
         for (id, error) in &waiting {
-            self.0.discoveries.note_outcome(id, Some(error));
+            discoveries.note_outcome(id, Some(error));
         }
         waiting.into_iter().collect()
+    }
+}
+
+pub(crate) async fn finish_list_checks(host: &Host) {
+    host.0.list_checks.close();
+    drop(tokio::time::timeout(CHECK_TIMEOUT, host.0.list_checks.wait()).await);
+}
+
+/// Reads the list of a shared server again, for each audience that has one.
+pub(crate) fn relist_for_everyone(host: &Host, definition: &Arc<Definition>) {
+    let mut audiences = host.0.discoveries.audiences(&definition.id);
+    if host.0.eras.is_modern(definition) != Some(true) {
+        // A legacy server announces changes to other audiences on their own connections.
+        audiences.retain(|audience| audience.key().is_bare());
+    }
+    if audiences.is_empty() {
+        audiences.push(ClientAudience::new(ClientProfile::default()));
+    }
+    for audience in audiences {
+        let connections = SessionConnections::shared(host, audience);
+        connections.relist(definition.clone(), ListCause::Announced);
     }
 }
 

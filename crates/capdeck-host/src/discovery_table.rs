@@ -2,6 +2,8 @@
 
 use std::{
     collections::HashMap,
+    fs, io,
+    path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -16,8 +18,8 @@ use crate::{
     audience::{AudienceKey, ClientAudience},
     backend_times::answer_time,
     capsules::capability,
-    discovery_cache::DiscoveryCache,
-    set_tools,
+    durable,
+    operations::set_discovery,
 };
 
 /// How long a capability that did not answer is asked again only in the background.
@@ -40,9 +42,9 @@ type DiscoveryKey = (CapabilityId, AudienceKey);
 type ListChecks = HashMap<CapabilityId, HashMap<AudienceKey, ListCheck>>;
 
 #[derive(Debug, Clone, Copy)]
-struct ListCheck {
-    at: Instant,
-    has_failed: bool,
+pub(crate) struct ListCheck {
+    pub(crate) at: Instant,
+    pub(crate) has_failed: bool,
 }
 
 struct DiscoveryEntry {
@@ -68,7 +70,7 @@ impl DiscoveryTable {
         if let Backend::Caplets(_) = definition.backend {
             // A stale set is not in the deck, and neither are its members.
             let is_read = deck.definitions.iter().any(|one| std::ptr::eq(one.as_ref(), definition));
-            return is_read.then(|| Arc::new(set_tools::discovery(&definition.id, deck)));
+            return is_read.then(|| Arc::new(set_discovery(&definition.id, deck)));
         }
         self.known_to(definition, &AudienceKey::default())
     }
@@ -166,12 +168,7 @@ impl DiscoveryTable {
         Some(*asked)
     }
 
-    pub(crate) fn note_check(&self, id: &CapabilityId, audience: &AudienceKey, at: Instant) {
-        put_check(&mut self.checks.lock(), id, audience, ListCheck { at, has_failed: false });
-    }
-
-    pub(crate) fn note_failed_check(&self, id: &CapabilityId, audience: &AudienceKey) {
-        let check = ListCheck { at: Instant::now(), has_failed: true };
+    pub(crate) fn note_check(&self, id: &CapabilityId, audience: &AudienceKey, check: ListCheck) {
         put_check(&mut self.checks.lock(), id, audience, check);
     }
 
@@ -292,4 +289,67 @@ pub(crate) fn starting_error(id: &CapabilityId) -> CallError {
 
 fn same(one: &Discovery, other: &Discovery) -> bool {
     serde_json::to_vec(one).ok() == serde_json::to_vec(other).ok()
+}
+
+/// Lists of one capability on disk.
+const MAX_SAVED_AUDIENCES: usize = 8;
+
+/// One file per capability, fingerprint and audience: a changed definition never gets an old list.
+#[derive(Debug, Clone)]
+pub(crate) struct DiscoveryCache {
+    folder: PathBuf,
+}
+
+impl DiscoveryCache {
+    pub(crate) fn new(cache_dir: &Path) -> Self {
+        Self { folder: cache_dir.join("discoveries") }
+    }
+
+    /// A missing or unreadable list means "ask again".
+    pub(crate) fn load(
+        &self,
+        definition: &Definition,
+        audience: &AudienceKey,
+    ) -> Option<Discovery> {
+        serde_json::from_slice(&fs::read(self.file(definition, audience)).ok()?).ok()
+    }
+
+    pub(crate) fn save(
+        &self,
+        definition: &Definition,
+        audience: &AudienceKey,
+        discovery: &Discovery,
+    ) -> io::Result<()> {
+        durable::save_json(&self.file(definition, audience), discovery)?;
+        if !audience.is_bare() {
+            durable::keep_newest(self.others(definition), MAX_SAVED_AUDIENCES);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn load_others(&self, definition: &Definition) -> Vec<Discovery> {
+        let read = |path: PathBuf| serde_json::from_slice(&fs::read(path).ok()?).ok();
+        self.others(definition).into_iter().filter_map(read).collect()
+    }
+
+    /// Oldest first.
+    fn others(&self, definition: &Definition) -> Vec<PathBuf> {
+        let start = format!("{}.", stem(definition));
+        let bare = format!("{}.json", stem(definition));
+        durable::by_age(&self.folder, |name| name.starts_with(&start) && name != bare)
+    }
+
+    fn file(&self, definition: &Definition, audience: &AudienceKey) -> PathBuf {
+        let stem = stem(definition);
+        self.folder.join(if audience.is_bare() {
+            format!("{stem}.json")
+        } else {
+            format!("{stem}.{audience}.json")
+        })
+    }
+}
+
+fn stem(definition: &Definition) -> String {
+    let short: String = definition.fingerprint.chars().take(16).collect();
+    format!("{}.{short}", definition.id)
 }

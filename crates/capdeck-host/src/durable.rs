@@ -3,10 +3,35 @@
 use std::{
     fs::{self, File},
     io::{self, Write},
-    path::Path,
+    path::{Path, PathBuf},
+    time::SystemTime,
 };
 
+use capdeck_backend::CallError;
 use serde::{Serialize, de::DeserializeOwned};
+
+/// Writes a new file with random bytes that only its owner can read, unless another process was faster.
+pub(crate) fn create_key<const N: usize>(path: &Path) -> io::Result<()> {
+    let folder = path.parent().unwrap_or_else(|| Path::new("."));
+    fs::create_dir_all(folder)?;
+    let mut key = [0_u8; N];
+    getrandom::fill(&mut key).map_err(io::Error::other)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(&key)?;
+    file.as_file().sync_all()?;
+    match file.persist_noclobber(path) {
+        Ok(_) => File::open(folder)?.sync_all(),
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error.error),
+    }
+}
+
+/// Works with files beside the other calls, which must not wait for the disk.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, CallError> {
+    tokio::task::spawn_blocking(work).await.map_err(CallError::internal)
+}
 
 /// Writes through a temporary file, with fsync of the file and of its folder.
 pub(crate) fn save(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -17,6 +42,32 @@ pub(crate) fn save(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.as_file().sync_all()?;
     file.persist(path).map_err(|error| error.error)?;
     File::open(folder)?.sync_all()
+}
+
+pub(crate) fn save_json(path: &Path, value: &impl Serialize) -> io::Result<()> {
+    save(path, &serde_json::to_vec(value)?)
+}
+
+/// The files of a folder with such names, oldest first.
+pub(crate) fn by_age(folder: &Path, is_meant: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut files: Vec<(SystemTime, PathBuf)> = entries
+        .filter_map(Result::ok)
+        .filter(|entry| is_meant(&entry.file_name().to_string_lossy()))
+        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+        .collect();
+    files.sort();
+    files.into_iter().map(|(_, path)| path).collect()
+}
+
+/// Deletes the first of these files until at most so many remain.
+pub(crate) fn keep_newest(files: Vec<PathBuf>, most: usize) {
+    let surplus = files.len().saturating_sub(most);
+    for path in files.into_iter().take(surplus) {
+        if let Err(error) = fs::remove_file(&path) {
+            tracing::debug!(path = %path.display(), %error, "an old file could not be deleted");
+        }
+    }
 }
 
 pub(crate) fn load_json<T: DeserializeOwned + Default>(path: &Path) -> io::Result<T> {

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use capdeck_backend::{CallContext, CallError};
+use capdeck_backend::CallContext;
 use capdeck_catalog::RawMembers;
-use serde_json::value::RawValue;
 
 use crate::{
-    RequestContext, Session, audit::subject, client_questions::ClientQuestions,
+    RequestContext, Session, audit::subject, client_questions::ClientQuestions, raw,
     tasks::is_task_request,
 };
 
@@ -20,7 +19,7 @@ pub async fn forward(
     id: &str,
     method: &str,
     params: Option<RawMembers>,
-) -> Result<Box<RawValue>, CallError> {
+) -> raw::Answer {
     match subject(method, params.as_ref()) {
         Some(about) => {
             let sending = send(request, id, method, params);
@@ -35,7 +34,7 @@ pub(crate) async fn send(
     id: &str,
     method: &str,
     params: Option<RawMembers>,
-) -> Result<Box<RawValue>, CallError> {
+) -> raw::Answer {
     let deck = &request.deck;
     let capability = match method {
         // A client that has only some of the tools may list them and use their tasks.

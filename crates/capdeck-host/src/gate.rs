@@ -2,17 +2,23 @@
 
 use std::sync::Arc;
 
-use capdeck_backend::{CallError, ErrorCode};
+use capdeck_backend::{CallError, ErrorCode, SignIn};
 use capdeck_catalog::{Capability, CapabilityStatus, Catalog, HiddenReason, shell_word};
 
-use crate::{SessionScope, deck_snapshot::DeckSnapshot};
+use crate::deck_snapshot::DeckSnapshot;
 
-/// The capability of this id, if the client may use it; otherwise why not and what to do.
-pub(crate) fn admit(deck: &DeckSnapshot<'_>, id: &str) -> Result<Arc<Capability>, CallError> {
+/// The capability of this id, if the client may use it; otherwise why not and what to do. With a
+/// tool, a refusal names the command that calls it.
+pub(crate) fn require_offered(
+    deck: &DeckSnapshot<'_>,
+    id: &str,
+    tool: Option<&str>,
+) -> Result<Arc<Capability>, CallError> {
     let catalog = deck.catalog();
     let Some(capability) = catalog.get(id) else {
         return Err(unknown_or_unready(catalog, id));
     };
+    let unavailable = CallError::unavailable;
     match &capability.status {
         CapabilityStatus::Disabled => return Err(unknown(catalog, id)),
         CapabilityStatus::Hidden { reason: HiddenReason::SetupRequired } => {
@@ -26,17 +32,22 @@ pub(crate) fn admit(deck: &DeckSnapshot<'_>, id: &str) -> Result<Arc<Capability>
         CapabilityStatus::Untrusted { reason } => return Err(untrusted(id, reason)),
         CapabilityStatus::Ready | CapabilityStatus::Stale { .. } => {}
     }
-    if deck.may_see(capability) {
-        return Ok(capability.clone());
-    }
-    match deck.scope() {
-        SessionScope::Deck(_) | SessionScope::Transparent(_) => Err(not_offered_error(id, None)),
-        SessionScope::Operator => Err(unknown(catalog, id)),
+    match deck.may_see(capability) {
+        true => Ok(capability.clone()),
+        false => Err(not_offered(id, tool)),
     }
 }
 
+/// The sign-in of a capability, behind the same gate as its calls.
+pub fn sign_in(deck: &DeckSnapshot<'_>, id: &str) -> Result<Arc<SignIn>, CallError> {
+    let capability = deck.capability(id)?;
+    let described = capability.discovery.as_ref().map(|known| known.scopes.as_slice());
+    let connector = &deck.session().host.0.connector;
+    connector.sign_in(&capability.definition, described.unwrap_or_default())
+}
+
 /// What an agent is told of a capability that is not offered to it: the command that reaches it.
-pub(crate) fn not_offered_error(id: &str, tool: Option<&str>) -> CallError {
+fn not_offered(id: &str, tool: Option<&str>) -> CallError {
     let command = match tool {
         // A word that begins with a hyphen would be read as a flag.
         Some(tool) if tool.starts_with('-') => {
@@ -61,12 +72,6 @@ pub(crate) fn nothing_offered_error(name: &str) -> CallError {
     .hint("use the shell: `capdeck sh` lists what there is")
 }
 
-/// What a client is told that may look at the deck and make nothing in it work.
-pub(crate) fn read_only_error(id: &str) -> CallError {
-    CallError::new(ErrorCode::Denied, format!("`{id}` may be looked at here, but not used"))
-        .hint("ask the person who runs the host for an access that may call")
-}
-
 fn unknown_or_unready(catalog: &Catalog, id: &str) -> CallError {
     if let Some(capability) =
         catalog.untrusted().iter().find(|capability| capability.definition.id.as_str() == id)
@@ -75,11 +80,8 @@ fn unknown_or_unready(catalog: &Catalog, id: &str) -> CallError {
         return untrusted(id, reason);
     }
     if let Some(entry) = catalog.quarantined().iter().find(|entry| entry.id == id) {
-        return CallError::new(
-            ErrorCode::ConfigInvalid,
-            format!("`{id}` does not load: {}", entry.reason),
-        )
-        .hint(format!("the person runs: capdeck validate {}", entry.source.path.display()));
+        return CallError::invalid_config(format!("`{id}` does not load: {}", entry.reason))
+            .hint(format!("the person runs: capdeck validate {}", entry.source.path.display()));
     }
     unknown(catalog, id)
 }
@@ -90,10 +92,6 @@ pub(crate) fn untrusted(id: &str, reason: &str) -> CallError {
         format!("`{id}` comes from a project that may not act: {reason}"),
     )
     .hint("the person reviews the files, then runs: capdeck trust")
-}
-
-fn unavailable(message: String) -> CallError {
-    CallError::new(ErrorCode::ServerUnavailable, message)
 }
 
 fn unknown(catalog: &Catalog, id: &str) -> CallError {

@@ -3,9 +3,7 @@
 
 mod store;
 
-use capdeck_backend::{CallError, ErrorKind};
 use capdeck_catalog::{Capability, CapabilityStatus, HiddenReason};
-use capdeck_definition::Definition;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -78,36 +76,7 @@ fn moment(at: Timestamp) -> impl std::fmt::Display {
 impl Host {
     /// Returns the health of a capability.
     pub fn health(&self, capability: &Capability) -> HealthStatus {
-        self.health_among(&self.0.health.records(), capability)
-    }
-
-    pub(crate) fn health_among(
-        &self,
-        records: &HealthRecords,
-        capability: &Capability,
-    ) -> HealthStatus {
-        let definition = &capability.definition;
-        let hidden = |reason: &str| HealthStatus::Hidden { reason: reason.to_owned() };
-        match &capability.status {
-            CapabilityStatus::Disabled => return HealthStatus::Disabled,
-            CapabilityStatus::Hidden { reason: HiddenReason::SetupRequired } => {
-                return hidden("its set-up has not been run");
-            }
-            CapabilityStatus::Hidden { reason: HiddenReason::ProjectMissing } => {
-                return hidden("it works only inside a project, and there is none here");
-            }
-            CapabilityStatus::Untrusted { reason } => return hidden(reason),
-            CapabilityStatus::Ready | CapabilityStatus::Stale { .. } => {}
-        }
-        match records.health(definition) {
-            HealthStatus::Unchecked
-                if capability.discovery.is_none()
-                    && self.0.discoveries.is_being_asked(&definition.id) =>
-            {
-                HealthStatus::Starting
-            }
-            known => known,
-        }
+        health_among(self, &self.0.health.records(), capability)
     }
 
     /// Returns the last failure of this capability, unless a request succeeded since.
@@ -121,15 +90,33 @@ impl Host {
             _ => None,
         }
     }
+}
 
-    pub(crate) fn note_outcome(&self, definition: &Definition, error: Option<&CallError>) {
-        match error {
-            None => self.0.health.note(definition, None),
-            // Errors of the caller, cancellations and shutdown say nothing about the capability.
-            Some(error)
-                if error.host_stopped
-                    || matches!(error.kind(), ErrorKind::BadInput | ErrorKind::Cancelled) => {}
-            Some(error) => self.0.health.note(definition, Some(error.to_string())),
+pub(crate) fn health_among(
+    host: &Host,
+    records: &HealthRecords,
+    capability: &Capability,
+) -> HealthStatus {
+    let definition = &capability.definition;
+    let hidden = |reason: &str| HealthStatus::Hidden { reason: reason.to_owned() };
+    match &capability.status {
+        CapabilityStatus::Disabled => return HealthStatus::Disabled,
+        CapabilityStatus::Hidden { reason: HiddenReason::SetupRequired } => {
+            return hidden("its set-up has not been run");
         }
+        CapabilityStatus::Hidden { reason: HiddenReason::ProjectMissing } => {
+            return hidden("it works only inside a project, and there is none here");
+        }
+        CapabilityStatus::Untrusted { reason } => return hidden(reason),
+        CapabilityStatus::Ready | CapabilityStatus::Stale { .. } => {}
+    }
+    match records.health(definition) {
+        HealthStatus::Unchecked
+            if capability.discovery.is_none()
+                && host.0.discoveries.is_being_asked(&definition.id) =>
+        {
+            HealthStatus::Starting
+        }
+        known => known,
     }
 }

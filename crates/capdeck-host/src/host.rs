@@ -16,15 +16,29 @@ use parking_lot::Mutex;
 use tokio::sync::broadcast;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+pub(crate) use self::derived::DeckClient;
 use self::derived::DerivedCatalogs;
 use crate::{
     Access, ApprovalStore, CapsuleService, HostEvent, HostSettings, Principal, Session,
     SessionContinuity, SessionScope, SessionSettings, SetupState, TaskForm, TrustStore, View,
-    ViewPolicy, artifacts::artifact_limits, audience::AudienceKey, audit::CallAuditLog,
-    capsules::capability, code_mode::CodeMode, discovery_cache::DiscoveryCache,
-    discovery_table::DiscoveryTable, flow::FlowGuards, health::HealthStore, journal::RunJournal,
-    observed_shapes::ObservedShapes, pins::PinStore, pool::ConnectionPool, server_eras::ServerEras,
-    spans::SpanRecorder, subscriptions::ResourceSubscriptions, tasks::TaskStore,
+    ViewPolicy,
+    artifacts::artifact_limits,
+    audience::BARE,
+    audit::CallAuditLog,
+    capsules::capability,
+    code_mode::CodeMode,
+    discover::finish_list_checks,
+    discovery_table::{DiscoveryCache, DiscoveryTable},
+    flow::FlowGuards,
+    health::HealthStore,
+    journal::RunJournal,
+    observed_shapes::ObservedShapes,
+    pins::PinStore,
+    pool::ConnectionPool,
+    server_eras::ServerEras,
+    spans::SpanRecorder,
+    subscriptions::ResourceSubscriptions,
+    tasks::TaskStore,
     usage::CapabilityUsage,
 };
 
@@ -122,25 +136,32 @@ impl Host {
 
     /// The view of a client with this name and policy that declares no capabilities.
     pub fn view(&self, policy: &ViewPolicy, client: &str) -> Arc<View> {
-        self.view_for(policy, &AudienceKey::default(), &[client], None)
+        self.client(&[client], None).current_view(policy)
     }
 
     /// The catalog that a client or principal of this name can see, if it declares no capabilities.
     pub fn known_to(&self, client: &str, access: Option<&Access>) -> Arc<Catalog> {
-        let access = access.map(|access| Arc::clone(&access.deck));
-        self.screened_for(&AudienceKey::default(), &[client], CatalogPart::Everything, access)
+        self.client(&[client], access).current_catalog(CatalogPart::Everything)
     }
 
     /// True when there is a view of this name. Where grants are needed, a view without grants does
     /// not exist.
     pub fn has_view(&self, name: &str, access: Option<&Access>) -> bool {
-        let Some(access) = access else {
+        let Some(principal) = access.map(|access| access.principal.as_str()) else {
             return self.catalog().parts().views.contains_key(name);
         };
-        let (names, part) = ([access.principal.as_str()], CatalogPart::View(name.into()));
-        let deck = Arc::clone(&access.deck);
-        let seen = self.screened_for(&AudienceKey::default(), &names, part, Some(deck));
-        seen.capabilities().next().is_some()
+        let part = CatalogPart::View(name.into());
+        self.client(&[principal], access).current_catalog(part).capabilities().next().is_some()
+    }
+
+    /// A client of this name that declares no capabilities.
+    pub(crate) fn client<'a>(
+        &'a self,
+        names: &'a [&'a str],
+        access: Option<&Access>,
+    ) -> DeckClient<'a> {
+        let access = access.map(|access| Arc::clone(&access.deck));
+        DeckClient { host: self, audience: &BARE, names, access }
     }
 
     /// The approvals.
@@ -294,7 +315,7 @@ impl Host {
 
     /// Closes every connection and child process and waits for them.
     pub async fn close(&self) {
-        self.finish_list_checks().await;
+        finish_list_checks(self).await;
         self.0.stop.cancel();
         self.0.code_mode.close();
         self.0.usage.save();
@@ -351,12 +372,12 @@ fn build_catalog(
     discoveries: &DiscoveryTable,
     previous: Option<&Catalog>,
 ) -> Catalog {
-    let setups = SetupState::new(&settings.state_dir).load();
+    let is_set_up = SetupState::new(&settings.state_dir).load();
     let pins = PinStore::new(&settings.state_dir);
     let facts = BuildInputs {
         trust: trust_of(settings, deck),
         has_project: settings.project.is_some(),
-        setup_done: &|definition| setups.covers(definition),
+        setup_done: &is_set_up,
         discoveries: &|definition| {
             let same = |known: &&Arc<Capability>| std::ptr::eq(&*known.definition, definition);
             let kept = || previous?.get(definition.id.as_str()).filter(same)?.discovery.clone();

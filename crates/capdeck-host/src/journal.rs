@@ -5,7 +5,6 @@
 
 mod comparison;
 mod finished_run;
-mod pausable_calls;
 mod record;
 mod recording;
 mod recovery;
@@ -13,19 +12,13 @@ mod replay;
 mod resume;
 mod run_replayer;
 mod run_store;
-mod shown;
 mod test_file;
-mod test_text;
 
 #[cfg(test)]
 mod tests;
 
 use std::{
-    sync::{
-        Arc,
-        mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
-    },
-    thread,
+    sync::{Arc, mpsc::Receiver},
     time::{Duration, SystemTime},
 };
 
@@ -41,10 +34,13 @@ pub(crate) use recording::{RunEnvironment, run_recorded};
 pub(crate) use recovery::read_recovery;
 pub(crate) use resume::resume_recorded;
 
-use self::{finished_run::FinishedRun, run_store::RunLimits, run_store::SweepCount};
-use crate::{Host, HostSettings};
+use self::{finished_run::FinishedRun, run_store::RunLimits};
+use crate::{Host, HostSettings, queue_worker::QueueWorker};
 
 const MAX_PENDING_RUNS: usize = 64;
+
+/// Old files are removed after this many writes.
+const WRITES_PER_SWEEP: usize = 20;
 
 /// How long a reader waits for pending records. A slower disk has a problem.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -53,8 +49,7 @@ const MAX_SESSIONS: usize = 1_000;
 
 pub(crate) struct RunJournal {
     settings: HostSettings,
-    /// Started with the first record.
-    writer: Mutex<Option<RunJournalWriter>>,
+    writer: QueueWorker<(Box<FinishedRun>, RunLimits)>,
     pending: Arc<PendingRecords>,
     /// The last run of each session of code mode, least recently used first.
     last_runs: Mutex<IndexMap<String, String>>,
@@ -73,10 +68,6 @@ struct RecordCounts {
 }
 
 impl PendingRecords {
-    fn add(&self) {
-        self.counts.lock().queued += 1;
-    }
-
     fn note_written(&self) {
         self.counts.lock().written += 1;
         self.written.notify_all();
@@ -92,16 +83,11 @@ impl PendingRecords {
     }
 }
 
-struct RunJournalWriter {
-    queue: SyncSender<(Box<FinishedRun>, RunLimits)>,
-    thread: thread::JoinHandle<()>,
-}
-
 impl RunJournal {
     pub(crate) fn new(settings: HostSettings) -> Self {
         Self {
             settings,
-            writer: Mutex::default(),
+            writer: QueueWorker::new(MAX_PENDING_RUNS),
             pending: Arc::default(),
             last_runs: Mutex::default(),
         }
@@ -116,16 +102,14 @@ impl RunJournal {
     }
 
     pub(crate) fn record(&self, run: FinishedRun, limits: RunLimits) {
-        let mut writer = self.writer.lock();
-        let start = || RunJournalWriter::start(self.settings.clone(), self.pending.clone());
-        let writer = writer.get_or_insert_with(start);
-        self.pending.add();
-        match writer.queue.try_send((Box::new(run), limits)) {
-            Ok(()) => {}
-            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
-                self.pending.note_written();
-                tracing::error!("the disk is too slow for the journal; a run is not recorded");
-            }
+        self.pending.counts.lock().queued += 1;
+        let start = || {
+            let (settings, pending) = (self.settings.clone(), self.pending.clone());
+            move |runs| write(&settings, runs, &pending)
+        };
+        if !self.writer.send((Box::new(run), limits), start) {
+            self.pending.note_written();
+            tracing::error!("the disk is too slow for the journal; a run is not recorded");
         }
     }
 
@@ -162,36 +146,18 @@ impl Host {
     }
 }
 
-impl Drop for RunJournal {
-    /// Waits for the last record to be on disk: a one-shot command exits right after its run.
-    fn drop(&mut self) {
-        if let Some(RunJournalWriter { queue, thread }) = self.writer.lock().take() {
-            drop(queue);
-            drop(thread.join());
-        }
-    }
-}
-
-impl RunJournalWriter {
-    fn start(settings: HostSettings, pending: Arc<PendingRecords>) -> Self {
-        let (queue, waiting) = sync_channel(MAX_PENDING_RUNS);
-        Self { queue, thread: thread::spawn(move || write(&settings, &waiting, &pending)) }
-    }
-}
-
 fn write(
     settings: &HostSettings,
-    waiting: &Receiver<(Box<FinishedRun>, RunLimits)>,
+    runs: Receiver<(Box<FinishedRun>, RunLimits)>,
     pending: &PendingRecords,
 ) {
     let store = RunStore::new(&settings.state_dir);
-    let mut sweeps = SweepCount::default();
-    for (run, limits) in waiting {
+    for (number, (run, limits)) in runs.into_iter().enumerate() {
         if let Err(error) = store.save(&run.record(settings)) {
             tracing::error!(%error, "a run could not be recorded");
         }
         pending.note_written();
-        if sweeps.is_due() {
+        if number.is_multiple_of(WRITES_PER_SWEEP) {
             store.sweep(limits, SystemTime::now());
         }
     }

@@ -35,14 +35,12 @@ mod client_questions;
 mod consent;
 mod deck_snapshot;
 mod discover;
-mod discovery_cache;
 mod discovery_table;
 mod durable;
 mod event;
 mod flow;
 mod forwarded_capabilities;
 mod gate;
-mod grant_service;
 mod health;
 mod host;
 mod journal;
@@ -51,10 +49,12 @@ mod meta_tools;
 mod observed_shapes;
 mod on_demand;
 mod operations;
+mod page;
 mod partial_json;
 mod pins;
 mod pool;
 mod projection;
+mod queue_worker;
 mod raw;
 mod redact;
 mod report;
@@ -64,11 +64,8 @@ mod seal_key;
 mod server_eras;
 mod session;
 mod session_connections;
-mod set_tools;
 mod settings;
-mod setup_run;
-mod setup_state;
-mod sign_in;
+mod setup;
 mod spans;
 mod trust;
 mod usage;
@@ -105,23 +102,25 @@ pub use capdeck_sandbox::{
     SessionId, TypeCheck, WorkerCommand, run_worker,
 };
 
-pub use access_source::{AccessSource, SharedAccess};
+pub use access_source::{
+    AccessRequest, AccessSource, GrantOverrides, GrantService, RequestedGrant, SharedAccess,
+};
 pub use approvals::{Approval, ApprovalDuration, ApprovalError, ApprovalState, ApprovalStore};
 pub use attach::HostAttachment;
 pub use audit::{TrailCounts, TrailFilter, TrailLine, TrailOutcome};
 pub use calls::{CallForm, ToolRequest};
 pub use capsules::{
-    CapsuleMount, CapsuleTool, CapsuleToolContext, EntryAddress, EntryCatalog, EntryHit,
-    EntryNaming, EntryPage, client_changes,
+    CapsuleMount, CapsuleTool, CapsuleToolContext, ClientEntries, EntryAddress, EntryCatalog,
+    EntryHit, EntryNaming, EntryPage, client_changes, unknown_cursor,
 };
 pub use card::card;
 pub use check::CheckReport;
 pub use code_mode::CodeRequest;
-pub use consent::CallConsent;
+pub use consent::{CallConsent, is_asked_about};
 pub use deck_snapshot::DeckSnapshot;
 pub use event::HostEvent;
 pub use flow::FlowGuard;
-pub use grant_service::{AccessRequest, GrantOverrides, GrantService, RequestedGrant};
+pub use gate::sign_in;
 pub use health::{HealthStatus, LastFailure};
 pub use host::Host;
 pub use journal::{
@@ -140,9 +139,8 @@ pub use required_scopes::capsule_scope;
 pub use search::{DeckSearchResults, ToolQuery};
 pub use session::{Session, SessionContinuity, SessionScope, SessionSettings};
 pub use settings::HostSettings;
-pub use setup_state::SetupState;
+pub use setup::SetupState;
 pub use shell::{ShellCommand, ShellGroup, ShellTarget, ShellTool};
-pub use sign_in::sign_in;
 pub use spans::{SpanKind, SpanSink, TraceParent, TraceSpan};
 pub use tasks::{TaskForm, is_task_request};
 pub use trust::TrustStore;

@@ -49,20 +49,18 @@ async fn ask_unknown<'a>(
     capabilities: &[Arc<Capability>],
     may_offer: impl Fn(&Capability) -> bool,
 ) -> RequestContext<'a> {
-    let (host, connections) = (request.host(), request.connections());
-    let audience = connections.audience().key();
-    let is_unknown = |one: &&Arc<Capability>| may_offer(one) && !host.has_discovery(one, audience);
+    let connections = request.connections();
+    let is_unknown = |one: &&Arc<Capability>| may_offer(one) && !connections.has_discovery(one);
     let unknown: Vec<_> = capabilities.iter().filter(is_unknown).cloned().collect();
     for definition in capabilities.iter().map(|one| &one.definition) {
-        if let Some(lease) = connections.lease_open(host, definition) {
-            host.check_list_when_due(definition, connections, &lease);
+        if let Some(lease) = connections.lease_open(definition) {
+            connections.check_list_when_due(definition, &lease);
         }
     }
     if unknown.is_empty() {
         return request.clone();
     }
-    let asking =
-        host.discover_unknown(unknown.into_iter(), connections, ListPreference::OwnListOnly);
+    let asking = connections.discover_unknown(unknown.into_iter(), ListPreference::OwnListOnly);
     for (id, error) in asking.await {
         tracing::warn!(capability = %id, %error, "the capability could not be listed");
     }
@@ -73,8 +71,7 @@ pub(crate) async fn discover(
     request: &RequestContext<'_>,
     definition: &Arc<Definition>,
 ) -> Result<Arc<Discovery>, CallError> {
-    let (host, connections) = (request.host(), request.connections());
-    let discovery = host.discover(definition, connections, request.call).await?;
+    let discovery = request.connections().discover(definition, request.call).await?;
     let deck = request.session().snapshot();
     if deck.catalog().is_open() {
         return Ok(discovery);
@@ -85,17 +82,12 @@ pub(crate) async fn discover(
 
 /// Asks every connected server again, because a client uses a name that no list has.
 pub(crate) async fn ask_connected(request: &RequestContext<'_>) {
-    let (host, connections) = (request.host(), request.connections());
-    let deck = &request.deck;
+    let (deck, connections) = (&request.deck, request.connections());
     let seen = deck.catalog().capabilities().filter(|one| one.is_usable() && deck.may_see(one));
     let connected = seen.filter(|one| {
-        !declares_its_tools(&one.definition)
-            && connections.lease_open(host, &one.definition).is_some()
+        !declares_its_tools(&one.definition) && connections.lease_open(&one.definition).is_some()
     });
-    let asking = connected.map(|one| host.discover(&one.definition, connections, request.call));
-    for error in join_all(asking).await.into_iter().filter_map(Result::err) {
-        tracing::debug!(%error, "a list could not be read again");
-    }
+    join_all(connected.map(|one| ask_again(request, one))).await;
 }
 
 /// The same for resources and prompts: the server whose name is a prefix, else those that are
@@ -104,13 +96,14 @@ pub(crate) async fn ask_about(request: &RequestContext<'_>, name: &str) {
     let deck = &request.deck;
     let owner = deck.view().find(name).and_then(|(id, _)| deck.capability(&id).ok());
     match owner.filter(|one| matches!(one.definition.backend, Backend::Mcp(_))) {
-        Some(owner) => {
-            let (host, connections) = (request.host(), request.connections());
-            let asking = host.discover(&owner.definition, connections, request.call);
-            if let Err(error) = asking.await {
-                tracing::debug!(%error, "a list could not be read again");
-            }
-        }
+        Some(owner) => ask_again(request, &owner).await,
         None => ask_connected(request).await,
+    }
+}
+
+async fn ask_again(request: &RequestContext<'_>, capability: &Capability) {
+    let asking = request.connections().discover(&capability.definition, request.call);
+    if let Err(error) = asking.await {
+        tracing::debug!(%error, "a list could not be read again");
     }
 }

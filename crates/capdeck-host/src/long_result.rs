@@ -14,7 +14,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json, value::RawValue};
 
 pub(crate) use self::shrink::{ItemRange, ValueTruncation, is_json, shrink, shrink_list, window};
-use crate::{Session, SessionScope, partial_json::PartialJson, raw};
+use crate::{Session, SessionScope, durable::blocking, partial_json::PartialJson, raw};
 
 /// Limit for backends that are not MCP servers, where the config sets none.
 const DEFAULT_MAX_BYTES: usize = 256 * 1024;
@@ -33,7 +33,7 @@ pub(crate) async fn fit_result(
     config: &DeckConfig,
     capability: &Capability,
     result: Box<RawValue>,
-) -> Result<Box<RawValue>, CallError> {
+) -> raw::Answer {
     let size = result.get().len();
     if size <= MIN_LIMIT || !matches!(session.scope, SessionScope::Deck(_)) {
         return Ok(result);
@@ -58,11 +58,7 @@ struct LongResult {
 }
 
 impl LongResult {
-    async fn shorten(
-        &self,
-        store: &ArtifactStore,
-        result: Box<RawValue>,
-    ) -> Result<Box<RawValue>, CallError> {
+    async fn shorten(&self, store: &ArtifactStore, result: Box<RawValue>) -> raw::Answer {
         let Some(mut object) = self.cuttable(&result) else { return Ok(result) };
         let (uri, cuts) = match self.cut_existing_artifact(store, &mut object).await? {
             Some(done) => done,
@@ -79,24 +75,21 @@ impl LongResult {
             content.push(json!({ "type": "resource_link", "uri": uri, "name": "result.json", "mimeType": "application/json" }));
         }
         let cuts: Vec<Value> = cuts.iter().map(|cut| cut_json(&uri, cut)).collect();
-        let mut meta: RawMembers = object
-            .get("_meta")
-            .and_then(|meta| serde_json::from_str(meta.get()).ok())
-            .unwrap_or_default();
+        let mut meta: RawMembers = raw::get(&object, "_meta").unwrap_or_default();
         let mut page = json!({ "uri": uri, "cuts": cuts });
         if let Some(shape) = shape_of(&result) {
             page["typeScript"] = json!(shape);
         }
         meta.extend(raw::object([("capdeck/page", page)]));
         object.extend(raw::object([("content", Value::Array(content)), ("_meta", json!(meta))]));
-        serde_json::value::to_raw_value(&object).map_err(|error| bug(&error))
+        raw::text(&object)
     }
 
     /// The members of a result that is too large by what can be cut: images and audio pass
     /// unchanged, and so does a question or a task.
     fn cuttable(&self, result: &RawValue) -> Option<RawMembers> {
-        let object: RawMembers = serde_json::from_str(result.get()).ok()?;
-        let content: Vec<&RawValue> = serde_json::from_str(object.get("content")?.get()).ok()?;
+        let object: RawMembers = raw::parse(result)?;
+        let content: Vec<&RawValue> = raw::get(&object, "content")?;
         let media: usize =
             content.iter().filter(|block| is_media(block)).map(|block| block.get().len()).sum();
         (result.get().len() - media > self.limit).then_some(object)
@@ -111,24 +104,23 @@ impl LongResult {
         let Some((uri, member)) = existing_artifact(structured) else { return Ok(None) };
         let Some(text) = read_text(store, &uri).await? else { return Ok(None) };
         let mut members: RawMembers =
-            serde_json::from_str(structured.get()).map_err(|error| bug(&error))?;
+            serde_json::from_str(structured.get()).map_err(CallError::internal)?;
         let mut cuts = Vec::new();
         let room = self.limit / 3;
         let head = if is_json(&text) {
-            serde_json::value::to_raw_value(&shrink(&text, room, "", &mut cuts))
+            raw::text(&shrink(&text, room, "", &mut cuts))?
         } else {
             let (shown, kept, total) = window(&text, ItemRange { from: 0, count: None }, room);
             cuts.push(ValueTruncation { at: String::new(), shown, total, unit: "characters" });
-            serde_json::value::to_raw_value(&kept)
+            raw::text(&kept)?
         };
-        let head = head.map_err(|error| bug(&error))?;
         let links = blocks(object).into_iter().filter(|block| block["type"] != "text");
-        let mut content = vec![json!({ "type": "text", "text": shown_text(&head) })];
+        let text = raw::string(&head).unwrap_or_else(|| head.get().to_owned());
+        let mut content = vec![json!({ "type": "text", "text": text })];
         content.extend(links);
         members.insert(member.to_owned(), head);
         object.extend(raw::object([("content", Value::Array(content))]));
-        let structured = serde_json::value::to_raw_value(&members).map_err(|error| bug(&error))?;
-        object.insert("structuredContent".to_owned(), structured);
+        raw::set(object, "structuredContent", &members);
         Ok(Some((uri.to_string(), cuts)))
     }
 
@@ -141,24 +133,19 @@ impl LongResult {
         let uri = self.keep(store, whole).await?;
         let mut cuts = Vec::new();
         let has_structured = object.contains_key("structuredContent");
-        let content: Vec<Box<RawValue>> = object
-            .get("content")
-            .and_then(|content| serde_json::from_str(content.get()).ok())
-            .unwrap_or_default();
+        let content: Vec<Box<RawValue>> = raw::get(object, "content").unwrap_or_default();
         let same = has_structured && duplicates_structured(object, &content);
         let parts = if has_structured { 2 } else { 1 };
         let room = self.limit / parts;
         let mut head = None;
         if let Some(structured) = object.get("structuredContent") {
             let kept = shrink(structured.get(), room, "/structuredContent", &mut cuts);
-            head = Some(serde_json::value::to_raw_value(&kept).map_err(|error| bug(&error))?);
+            head = Some(raw::text(&kept)?);
         }
         let cut: Vec<PartialJson> = match (&head, same) {
             (Some(head), true) => {
                 let text = json!({ "type": "text", "text": head.get() });
-                vec![PartialJson::Whole(
-                    serde_json::value::to_raw_value(&text).map_err(|error| bug(&error))?,
-                )]
+                vec![PartialJson::Whole(raw::text(&text)?)]
             }
             _ => {
                 let large = content.iter().filter(|block| !is_media(block)).count().max(1);
@@ -171,8 +158,7 @@ impl LongResult {
                 cut.collect()
             }
         };
-        let content = serde_json::value::to_raw_value(&cut).map_err(|error| bug(&error))?;
-        object.insert("content".to_owned(), content);
+        raw::set(object, "content", &cut);
         if let Some(head) = head {
             object.insert("structuredContent".to_owned(), head);
         }
@@ -212,24 +198,19 @@ fn existing_artifact(structured: &RawValue) -> Option<(ArtifactUri, &'static str
 
 async fn read_text(store: &ArtifactStore, uri: &ArtifactUri) -> Result<Option<String>, CallError> {
     let (store, uri) = (store.clone(), uri.clone());
-    let reading = tokio::task::spawn_blocking(move || {
+    blocking(move || {
         let mut text = String::new();
         store.reader(&uri).ok()?.read_to_string(&mut text).ok()?;
         Some(text)
-    });
-    reading.await.map_err(|error| bug(&error))
+    })
+    .await
 }
 
 fn duplicates_structured(object: &RawMembers, content: &[Box<RawValue>]) -> bool {
     let [only] = content else { return false };
     let text = raw::value(only).and_then(|block| block.get("text")?.as_str().map(str::to_owned));
-    let structured = object.get("structuredContent").and_then(|text| raw::value(text));
-    match (text, structured) {
-        (Some(text), Some(structured)) => {
-            serde_json::from_str::<Value>(&text).is_ok_and(|said| said == structured)
-        }
-        _ => false,
-    }
+    let said = text.and_then(|text| serde_json::from_str::<Value>(&text).ok());
+    said.is_some() && said == raw::get(object, "structuredContent")
 }
 
 fn shape_of(result: &RawValue) -> Option<String> {
@@ -239,8 +220,7 @@ fn shape_of(result: &RawValue) -> Option<String> {
 }
 
 fn blocks(object: &RawMembers) -> Vec<Value> {
-    let content = object.get("content");
-    content.and_then(|content| serde_json::from_str(content.get()).ok()).unwrap_or_default()
+    raw::get(object, "content").unwrap_or_default()
 }
 
 fn is_media(block: &RawValue) -> bool {
@@ -249,12 +229,8 @@ fn is_media(block: &RawValue) -> bool {
         #[serde(rename = "type")]
         kind: String,
     }
-    serde_json::from_str::<ContentBlockKind>(block.get())
-        .is_ok_and(|block| block.kind == "image" || block.kind == "audio")
-}
-
-fn shown_text(head: &RawValue) -> String {
-    raw::string(head).unwrap_or_else(|| head.get().to_owned())
+    raw::parse::<ContentBlockKind>(block)
+        .is_some_and(|block| block.kind == "image" || block.kind == "audio")
 }
 
 /// `[20 of 1234 items shown at /structuredContent/items; continue with: capdeck://…]`.
@@ -273,8 +249,4 @@ pub(crate) fn cut_json(uri: &str, cut: &ValueTruncation) -> Value {
 fn next(uri: &str, cut: &ValueTruncation) -> String {
     let at = utf8_percent_encode(&cut.at, QUERY);
     format!("{uri}?at={at}&from={}", cut.shown)
-}
-
-fn bug(error: &dyn std::error::Error) -> CallError {
-    CallError::new(ErrorCode::InternalError, error.to_string())
 }

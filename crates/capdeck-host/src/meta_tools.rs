@@ -16,6 +16,8 @@ use crate::{
     code_mode,
     deck_snapshot::DeckSnapshot,
     discover::ListPreference,
+    gate,
+    health::health_among,
     listing,
     on_demand::{self, check_set_up, correctable},
     raw,
@@ -30,11 +32,8 @@ const MAX_DESCRIPTION_LENGTH: usize = 200;
 #[serde(deny_unknown_fields)]
 struct SearchToolArguments {
     query: String,
-    #[serde(default)]
     capability: Option<String>,
-    #[serde(default)]
     limit: Option<usize>,
-    #[serde(default)]
     cursor: Option<String>,
 }
 
@@ -67,7 +66,7 @@ pub(crate) async fn run(
     request: &RequestContext<'_>,
     operation: DeckOperation,
     call: ToolRequest,
-) -> Result<Box<RawValue>, CallError> {
+) -> raw::Answer {
     let arguments = call.arguments.as_deref();
     match operation {
         DeckOperation::Search => {
@@ -89,10 +88,7 @@ pub(crate) async fn run(
     }
 }
 
-async fn search(
-    request: &RequestContext<'_>,
-    arguments: Option<&RawValue>,
-) -> Result<Box<RawValue>, CallError> {
+async fn search(request: &RequestContext<'_>, arguments: Option<&RawValue>) -> raw::Answer {
     let asked: SearchToolArguments = parse("search", arguments)?;
     let SearchToolArguments { query, capability, limit, cursor } = &asked;
     let (within, cursor) = (capability.as_deref(), cursor.as_deref());
@@ -106,9 +102,7 @@ async fn search(
         .iter()
         .map(|hit| {
             let mut item = search_item(&view, hit);
-            if let Some(failure) = failing.get(hit.capability.as_str()) {
-                item["health"] = json!(failure);
-            }
+            raw::put_some(&mut item, "health", failing.get(hit.capability.as_str()));
             item
         })
         .collect();
@@ -135,20 +129,16 @@ async fn search(
         });
         result["entries"] = facts.collect();
     }
-    if let Some(cursor) = answer.next_cursor {
+    if let Some(cursor) = &answer.next_cursor {
         text.push_str(&format!("more with cursor `{cursor}`\n"));
         result["nextCursor"] = json!(cursor);
     }
     if !answer.unavailable.is_empty() {
-        let rows = answer.unavailable.iter();
         text.push_str("not searched:\n");
-        let rows: Vec<Value> = rows
-            .map(|(id, error)| {
-                text.push_str(&format!("  {id}: {error}\n"));
-                json!({ "capability": id, "reason": error.to_string() })
-            })
-            .collect();
-        result["unavailable"] = json!(rows);
+        for (id, error) in &answer.unavailable {
+            text.push_str(&format!("  {id}: {error}\n"));
+        }
+        result["unavailable"] = answer.unavailable_rows();
     }
     answer_with(&result, text)
 }
@@ -159,27 +149,24 @@ fn failing_among(deck: &DeckSnapshot<'_>, hits: &[ToolSearchMatch]) -> BTreeMap<
     let ids: BTreeSet<&str> = hits.iter().map(|hit| hit.capability.as_str()).collect();
     let capabilities = ids.into_iter().filter_map(|id| deck.catalog().get(id));
     let failures = capabilities.filter_map(|one| {
-        let failure = host.health_among(&records, one).failure()?;
+        let failure = health_among(host, &records, one).failure()?;
         Some((one.definition.id.to_string(), failure))
     });
     failures.collect()
 }
 
-async fn describe(
-    request: &RequestContext<'_>,
-    arguments: Option<&RawValue>,
-) -> Result<Box<RawValue>, CallError> {
+async fn describe(request: &RequestContext<'_>, arguments: Option<&RawValue>) -> raw::Answer {
     let asked: DescribeArguments = parse("describe", arguments)?;
     let (request, (id, name)) = named_tool(request, &asked.name).await?;
     let host = request.host();
-    let capability = request.deck.capability_of_tool(&id, &name)?;
+    let capability = gate::require_offered(&request.deck, &id, Some(&name))?;
     let found = calls::find_tool(&request, &capability, &name).await;
     let found = found.map_err(|error| with_spoken_name(&request, &id, error))?;
     let tool = found.ok_or_else(|| {
         CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`"))
     })?;
     let mut shown: RawMembers = tool.raw().clone();
-    shown.extend(raw::object([("name", json!(asked.name))]));
+    raw::set(&mut shown, "name", &asked.name);
     let mut text = serde_json::to_string(&shown).unwrap_or_default();
     text.push_str(
         "\n`call_tool` takes `fields` beside `data`: dotted paths of the result to keep.",
@@ -197,10 +184,7 @@ async fn describe(
     answer_with(&answer, text)
 }
 
-async fn call_tool(
-    request: &RequestContext<'_>,
-    outer: ToolRequest,
-) -> Result<Box<RawValue>, CallError> {
+async fn call_tool(request: &RequestContext<'_>, outer: ToolRequest) -> raw::Answer {
     let asked: CallArguments = parse("call_tool", outer.arguments.as_deref())?;
     if ArtifactUri::is_meant(&asked.name) {
         return artifacts::read_on(&request.deck, &asked.name).await;
@@ -210,7 +194,7 @@ async fn call_tool(
     let CallArguments { name: _, data, fields } = asked;
     let arguments = data.map(unquoted);
     let view = request.deck.view();
-    let capability = request.deck.capability_of_tool(&id, &tool)?;
+    let capability = gate::require_offered(&request.deck, &id, Some(&tool))?;
     let is_on_demand = view.is_on_demand(&capability);
     let spoken = match is_on_demand {
         true => view.spoken_name(&id, &tool),
@@ -261,9 +245,8 @@ async fn named_tool<'a>(
         let unasked = view.catalog().capabilities().filter(|one| view.reaches(one)).cloned();
         let unasked: Vec<_> = unasked.filter(|one| one.discovery.is_none()).collect();
         if !unasked.is_empty() {
-            let (host, connections) = (request.host(), request.connections());
-            let asking = unasked.into_iter();
-            host.discover_unknown(asking, connections, ListPreference::OwnListOnly).await;
+            let (asking, own) = (unasked.into_iter(), ListPreference::OwnListOnly);
+            request.connections().discover_unknown(asking, own).await;
             request = request.renewed();
             meant = request.deck.view().understand(name);
         }
@@ -289,7 +272,7 @@ async fn named_tool<'a>(
         }
         ResolvedName::Several(names) => {
             let message = format!("`{name}` is the name of several tools");
-            Err(CallError::new(ErrorCode::RequestInvalid, message)
+            Err(CallError::invalid_request(message)
                 .hint(format!("use one of: {}", names.join(", "))))
         }
     }
@@ -303,15 +286,11 @@ fn unquoted(data: Box<RawValue>) -> Box<RawValue> {
 fn search_item(view: &View, hit: &ToolSearchMatch) -> Value {
     let id = hit.capability.as_str();
     let Some(tool) = &hit.tool else {
-        let description = view
-            .catalog()
-            .get(id)
-            .map(|capability| capability.definition.description.clone())
-            .unwrap_or_default();
+        let description = view.catalog().get(id).map(|one| one.definition.description.as_str());
         return json!({
             "capability": id,
             "signature": format!("{id} (its tools are not known yet)"),
-            "description": shorten(&description),
+            "description": shorten(description.unwrap_or_default()),
             "score": hit.score,
         });
     };
@@ -344,14 +323,13 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(
         // The position is useless to an agent that wrote one line of JSON.
         let message = error.to_string();
         let message = message.split(" at line ").next().unwrap_or_default().to_owned();
-        CallError::new(ErrorCode::RequestInvalid, format!("`{tool}`: {message}"))
+        CallError::invalid_request(format!("`{tool}`: {message}"))
     })
 }
 
-pub(crate) fn answer_with(structured: &Value, text: String) -> Result<Box<RawValue>, CallError> {
-    serde_json::value::to_raw_value(&json!({
+pub(crate) fn answer_with(structured: &Value, text: String) -> raw::Answer {
+    raw::text(&json!({
         "content": [{ "type": "text", "text": text }],
         "structuredContent": structured,
     }))
-    .map_err(|error| CallError::new(ErrorCode::InternalError, error.to_string()))
 }

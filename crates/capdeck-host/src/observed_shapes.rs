@@ -6,11 +6,7 @@ mod shape_store;
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        mpsc::{Receiver, SyncSender, sync_channel},
-    },
-    thread,
+    sync::{Arc, mpsc::Receiver},
 };
 
 use capdeck_catalog::{Tool, sha256_hex};
@@ -18,8 +14,8 @@ use capdeck_definition::{DeckConfig, Definition};
 use parking_lot::Mutex;
 use serde_json::{Value, value::RawValue};
 
-use self::shape_store::{ShapeKey, ShapeStore};
-use crate::{Host, raw};
+use self::shape_store::ShapeStore;
+use crate::{Host, queue_worker::QueueWorker, raw};
 
 /// A tool with this many results in a row without news is no longer observed.
 const MAX_UNCHANGED_RESULTS: u32 = 5;
@@ -34,7 +30,7 @@ pub(crate) struct ObservedShapes {
     /// Shapes belong to a project.
     project: Option<PathBuf>,
     progress: Arc<ObservationTable>,
-    teacher: Mutex<Option<ShapeLearner>>,
+    learner: QueueWorker<ShapeSample>,
 }
 
 type ObservationTable = Mutex<HashMap<String, HashMap<String, ObservationState>>>;
@@ -45,14 +41,8 @@ enum ObservationState {
     Quiet(u32),
 }
 
-/// The thread that learns. It ends, with everything written, when the sender is dropped.
-struct ShapeLearner {
-    lessons: SyncSender<ShapeSample>,
-    thread: thread::JoinHandle<()>,
-}
-
 struct ShapeSample {
-    page: ShapeKey,
+    page: String,
     fingerprint: String,
     tool: String,
     result: Box<RawValue>,
@@ -64,12 +54,19 @@ impl ObservedShapes {
             book: ShapeStore::new(cache_dir.join("shapes")),
             project,
             progress: Arc::default(),
-            teacher: Mutex::default(),
+            learner: QueueWorker::new(MAX_PENDING_SAMPLES),
         }
     }
 
-    fn observe(&self, definition: &Definition, tool: &Tool, result: &RawValue) {
-        if result.get().len() > MAX_RESULT_BYTES || !self.should_observe(definition, tool) {
+    pub(crate) fn observe(
+        &self,
+        config: &DeckConfig,
+        definition: &Definition,
+        tool: &Tool,
+        result: &RawValue,
+    ) {
+        let is_small = result.get().len() <= MAX_RESULT_BYTES;
+        if !config.observed_shapes || !is_small || !self.should_observe(definition, tool) {
             return;
         }
         let lesson = ShapeSample {
@@ -78,14 +75,11 @@ impl ObservedShapes {
             tool: tool.name().to_owned(),
             result: result.to_owned(),
         };
-        let mut teacher = self.teacher.lock();
-        if teacher.is_none() {
-            *teacher = self.start();
-        }
         // A host that is busy enough to fill the queue will get such a result again.
-        if let Some(teacher) = teacher.as_ref() {
-            drop(teacher.lessons.try_send(lesson));
-        }
+        self.learner.send(lesson, || {
+            let (book, progress) = (self.book.clone(), self.progress.clone());
+            move |lessons| learn_shapes(&book, &progress, lessons)
+        });
     }
 
     fn should_observe(&self, definition: &Definition, tool: &Tool) -> bool {
@@ -109,50 +103,14 @@ impl ObservedShapes {
         matches!(watched, ObservationState::Quiet(times) if times < MAX_UNCHANGED_RESULTS)
     }
 
-    fn start(&self) -> Option<ShapeLearner> {
-        let (lessons, waiting) = sync_channel(MAX_PENDING_SAMPLES);
-        let (book, progress) = (self.book.clone(), self.progress.clone());
-        let teach = move || learn_shapes(&book, &progress, &waiting);
-        let thread = thread::Builder::new().name("observed-shapes".to_owned()).spawn(teach);
-        match thread {
-            Ok(thread) => Some(ShapeLearner { lessons, thread }),
-            Err(error) => {
-                tracing::debug!(%error, "cannot learn from results");
-                None
-            }
-        }
-    }
-
-    fn page(&self, definition: &Definition, tool: &str) -> ShapeKey {
+    fn page(&self, definition: &Definition, tool: &str) -> String {
         let project = self.project.as_deref().unwrap_or(Path::new("")).to_string_lossy();
         let parts = [&*project, definition.id.as_str(), &definition.fingerprint, tool];
-        ShapeKey::new(&sha256_hex(parts.join("\0")))
-    }
-}
-
-impl Drop for ObservedShapes {
-    /// Waits for the last write: a one-shot command exits right after its call.
-    fn drop(&mut self) {
-        if let Some(ShapeLearner { lessons, thread }) = self.teacher.get_mut().take() {
-            drop(lessons);
-            drop(thread.join());
-        }
+        sha256_hex(parts.join("\0")).chars().take(32).collect()
     }
 }
 
 impl Host {
-    pub(crate) fn observe(
-        &self,
-        config: &DeckConfig,
-        definition: &Definition,
-        tool: &Tool,
-        result: &RawValue,
-    ) {
-        if config.observed_shapes {
-            self.0.shapes.observe(definition, tool, result);
-        }
-    }
-
     /// Shape of a tool's results so far: `{version, source, observedAt, sampleCount, typeScript,
     /// jsonShape, truncated}`.
     pub fn observed_shape(&self, definition: &Definition, tool: &Tool) -> Option<Value> {
@@ -166,7 +124,7 @@ impl Host {
     }
 }
 
-fn learn_shapes(book: &ShapeStore, progress: &ObservationTable, lessons: &Receiver<ShapeSample>) {
+fn learn_shapes(book: &ShapeStore, progress: &ObservationTable, lessons: Receiver<ShapeSample>) {
     for lesson in lessons {
         let Some(value) = answer_of(&lesson.result) else { continue };
         let is_news = book.learn(&lesson.page, &value);

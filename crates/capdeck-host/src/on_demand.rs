@@ -16,6 +16,8 @@ use crate::{
     RequestContext, Session, SessionContinuity, View,
     discover::ListPreference,
     meta_tools::{answer_with, parse},
+    raw,
+    view::{ToolBundle, bundle, bundles, chosen_capabilities, chosen_tools},
 };
 
 pub(crate) use correction::correctable;
@@ -60,7 +62,7 @@ struct UnavailableSkill {
 pub(crate) async fn setup_tools(
     request: &RequestContext<'_>,
     arguments: Option<&RawValue>,
-) -> Result<Box<RawValue>, CallError> {
+) -> raw::Answer {
     let (session, view) = (request.session(), request.deck.view());
     let asked: SetupToolsArguments =
         parse("setup_tools", arguments).map_err(|error| error.hint(available_names_text(&view)))?;
@@ -70,22 +72,19 @@ pub(crate) async fn setup_tools(
     };
     let mut wanted = Vec::new();
     for name in &asked {
-        wanted.push(view.bundle(name).ok_or_else(|| unknown(&view, name))?);
+        wanted.push(bundle(&view, name).ok_or_else(|| unknown(&view, name))?);
     }
     let names: Vec<String> = wanted.into_iter().map(|bundle| bundle.id).collect();
     let active = session.set_up.with(&names);
     let chosen = selection(&view, &active);
-    let asking = view.chosen_capabilities(&chosen).into_iter();
-    let failures =
-        session.host.discover_unknown(asking, &session.connections, ListPreference::OwnListOnly);
-    let failures = failures.await;
+    let asking = chosen_capabilities(&view, &chosen).into_iter();
+    let failures = session.connections.discover_unknown(asking, ListPreference::OwnListOnly).await;
     if session.continuity == SessionContinuity::Connection {
         session.set_up.keep(&active);
     }
 
     let view = request.renewed().deck.view();
-    let tools: Vec<String> = view
-        .chosen_tools(&chosen)
+    let tools: Vec<String> = chosen_tools(&view, &chosen)
         .iter()
         .map(|(capability, tool)| {
             let name = view.spoken_name(capability.definition.id.as_str(), tool.name());
@@ -129,11 +128,11 @@ pub(crate) fn check_set_up(
         return Ok(());
     }
     let ids = view.catalog().with_sets(capability);
-    if selection_has(view, &session.set_up.names(), &ids, tool) {
+    if selection(view, &session.set_up.names()).has(&ids, tool) {
         return Ok(());
     }
-    let leads = |bundle: &&crate::view::ToolBundle| bundle.tools.has(&ids, tool);
-    let bundles = view.bundles();
+    let leads = |bundle: &&ToolBundle| bundle.tools.has(&ids, tool);
+    let bundles = bundles(view);
     let with = bundles
         .iter()
         .find(leads)
@@ -167,7 +166,7 @@ impl ActiveSkills {
 }
 
 fn selection(view: &View, names: &[String]) -> CatalogSelection {
-    let bundles = names.iter().filter_map(|name| view.bundle(name));
+    let bundles = names.iter().filter_map(|name| bundle(view, name));
     let mut chosen = CatalogSelection::default();
     for bundle in bundles {
         chosen.extend(bundle.tools);
@@ -175,15 +174,11 @@ fn selection(view: &View, names: &[String]) -> CatalogSelection {
     chosen
 }
 
-fn selection_has(view: &View, names: &[String], ids: &[&str], tool: &str) -> bool {
-    names.iter().filter_map(|name| view.bundle(name)).any(|bundle| bundle.tools.has(ids, tool))
-}
-
 fn unknown(view: &View, name: &str) -> CallError {
-    let bundles = view.bundles();
+    let bundles = bundles(view);
     let ids = || bundles.iter().map(|bundle| bundle.id.as_str());
     let message = format!("there is no skill or capability `{name}`, so nothing was set up");
-    let error = CallError::new(ErrorCode::RequestInvalid, message);
+    let error = CallError::invalid_request(message);
     let there_is = available_names_text(view);
     match nearest(name, ids()) {
         Some(near) => error
@@ -194,7 +189,7 @@ fn unknown(view: &View, name: &str) -> CallError {
 }
 
 fn available_names_text(view: &View) -> String {
-    let ids: Vec<String> = view.bundles().into_iter().map(|bundle| bundle.id).collect();
+    let ids: Vec<String> = bundles(view).into_iter().map(|bundle| bundle.id).collect();
     format!("there are: {}", ids.join(", "))
 }
 

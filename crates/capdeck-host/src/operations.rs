@@ -12,11 +12,14 @@ use capdeck_catalog::{Capability, Discovery, RawMembers, ToolSearchRequest, comp
 use capdeck_sandbox::DeckOperation;
 use serde_json::{Map, Value, json, value::RawValue};
 
-use self::arguments::{invalid, paginate};
-pub(crate) use self::{arguments::OperationArguments, schema::wrapper_tool, wrapper::call_wrapper};
+pub(crate) use self::{
+    arguments::OperationArguments,
+    schema::{member_name, set_discovery, wrapper_tool},
+    wrapper::call_wrapper,
+};
 use crate::{
-    RequestContext, artifacts, calls, card, check, forward::forward, listing, projection, raw,
-    search,
+    RequestContext, artifacts, calls, card, check, forward::forward, listing, page::paginate,
+    projection, raw, search,
 };
 
 /// `tool`, `uri` or `prompt`, with its value.
@@ -32,11 +35,10 @@ impl OperationResult {
         Self::Facts { item: None, facts, markdown }
     }
 
-    pub(crate) fn into_data(self) -> Result<Box<RawValue>, CallError> {
+    pub(crate) fn into_data(self) -> raw::Answer {
         match self {
             Self::Forwarded { answer, .. } => Ok(answer),
-            Self::Facts { facts, .. } => serde_json::value::to_raw_value(&facts)
-                .map_err(|error| CallError::new(ErrorCode::InternalError, error.to_string())),
+            Self::Facts { facts, .. } => raw::text(&facts),
         }
     }
 }
@@ -159,7 +161,7 @@ impl CapabilityOperation<'_> {
                 cursor: self.arguments.optional_text("cursor")?,
                 allowed: &|capability| deck.may_see(capability),
             })
-            .map_err(|error| invalid(error.to_string()))?;
+            .map_err(|error| CallError::invalid_request(error.to_string()))?;
         let rows = page.hits.iter().filter_map(|hit| hit.tool.as_deref()).map(compact);
         let mut result = self.listing();
         result.insert("query".to_owned(), json!(query));
@@ -177,7 +179,7 @@ impl CapabilityOperation<'_> {
         let found = calls::find_tool(self.request, self.capability, name).await?;
         let tool = found.ok_or_else(|| {
             let message = "the tool was removed during the request";
-            CallError::new(ErrorCode::InternalError, message)
+            CallError::internal(message)
         })?;
         let mut facts = json!({
             "id": self.id(),
@@ -205,7 +207,7 @@ impl CapabilityOperation<'_> {
                 (json!({ "type": "ref/resource", "uri": uri }), ("uri", uri.to_owned()))
             }
             _ => {
-                return Err(invalid("`ref` names neither a prompt nor a template".to_owned()).hint(
+                return Err(CallError::invalid_request("`ref` names neither a prompt nor a template").hint(
                     "use {\"type\":\"prompt\",\"name\":…} or {\"type\":\"resourceTemplate\",\"uri\":…}",
                 ));
             }
@@ -243,7 +245,12 @@ impl CapabilityOperation<'_> {
         let limit = self.arguments.limit()?.unwrap_or(max_limit).min(max_limit);
         let cursor = self.arguments.optional_text("cursor")?;
         let mut result = self.listing();
-        result.extend(paginate(rows(&discovery), limit, cursor)?);
+        let (page, next) = paginate(rows(&discovery), limit, cursor, "this list")?;
+        result.insert("items".to_owned(), Value::Array(page));
+        if let Some(cursor) = next {
+            result.insert("nextCursor".to_owned(), json!(cursor));
+            result.insert("truncated".to_owned(), json!(true));
+        }
         let text = list_markdown(title, &result, label);
         Ok(OperationResult::facts(Value::Object(result), text))
     }
@@ -251,11 +258,10 @@ impl CapabilityOperation<'_> {
     /// The capability's lists, read again when they are old. If that fails, the old ones are
     /// returned.
     async fn discovery(&self) -> Result<Arc<Discovery>, CallError> {
-        let (host, connections) = (self.request.host(), self.request.connections());
         let definition = &self.capability.definition;
         let ask = || listing::discover(self.request, definition);
         match &self.capability.discovery {
-            Some(known) if host.discovery_is_old(definition, connections) => {
+            Some(known) if self.request.connections().discovery_is_old(definition) => {
                 Ok(ask().await.unwrap_or_else(|_| known.clone()))
             }
             Some(known) => Ok(known.clone()),

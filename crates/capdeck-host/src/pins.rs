@@ -149,6 +149,37 @@ impl PinStore {
         })
     }
 
+    /// Pins what a server offers now, and warns of what differs from its pins.
+    pub(crate) fn watch(
+        &self,
+        capability: &Capability,
+        audience: &AudienceKey,
+        discovery: &Discovery,
+        news: DiscoveryChange,
+    ) {
+        let definition = &capability.definition;
+        let id = &definition.id;
+        if capability.pins == PinMode::Off || declares_its_tools(definition) {
+            return;
+        }
+        let before = match news {
+            DiscoveryChange::Yes(before) => before,
+            DiscoveryChange::No if self.file(id).exists() => return,
+            DiscoveryChange::No => None,
+        };
+        match self.observe(definition, audience, before.as_deref(), discovery) {
+            Ok(held) => {
+                for (tool, reason) in held {
+                    let reason = reason.as_str();
+                    tracing::warn!(capability = %id, tool, reason, "see: capdeck pins diff {id}");
+                }
+            }
+            Err(error) => {
+                tracing::error!(capability = %id, %error, "the definitions could not be pinned");
+            }
+        }
+    }
+
     fn load(&self, definition: &Definition) -> io::Result<Option<CapabilityPins>> {
         let book: CapabilityPins = durable::load_json(&self.file(&definition.id))?;
         Ok((book.fingerprint == definition.fingerprint).then_some(book))
@@ -191,36 +222,6 @@ impl Host {
             return self.0.discoveries.offered_to_anyone(&capability.definition);
         }
         capability.discovery.as_deref().cloned()
-    }
-
-    pub(crate) fn watch_definitions(
-        &self,
-        capability: &Capability,
-        audience: &AudienceKey,
-        discovery: &Discovery,
-        news: DiscoveryChange,
-    ) {
-        let definition = &capability.definition;
-        let id = &definition.id;
-        if capability.pins == PinMode::Off || declares_its_tools(definition) {
-            return;
-        }
-        let before = match news {
-            DiscoveryChange::Yes(before) => before,
-            DiscoveryChange::No if self.pins().file(id).exists() => return,
-            DiscoveryChange::No => None,
-        };
-        match self.pins().observe(definition, audience, before.as_deref(), discovery) {
-            Ok(held) => {
-                for (tool, reason) in held {
-                    let reason = reason.as_str();
-                    tracing::warn!(capability = %id, tool, reason, "see: capdeck pins diff {id}");
-                }
-            }
-            Err(error) => {
-                tracing::error!(capability = %id, %error, "the definitions could not be pinned");
-            }
-        }
     }
 }
 

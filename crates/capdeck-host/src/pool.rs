@@ -8,6 +8,7 @@
 use std::{
     borrow::Cow,
     collections::HashMap,
+    ops::Deref,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -18,14 +19,15 @@ use std::{
 use arc_swap::ArcSwapOption;
 use capdeck_backend::{
     CallContext, CallError, ClientProfile, ConnectOptions, Connection, ConnectionListener,
-    Connector, ErrorCode, ErrorKind, ToolCall,
+    Connector, ErrorCode, ErrorKind,
 };
-use capdeck_catalog::{Catalog, Discovery, RawMembers, ServerDetails};
+use capdeck_catalog::{Catalog, Discovery, RawMembers};
 use capdeck_definition::{Backend, CapabilityId, Definition};
 use parking_lot::Mutex;
-use serde_json::value::RawValue;
 use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
+
+use crate::raw;
 
 /// The first failure may be retried at once; then 0.5 s, 1 s, … up to this.
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
@@ -70,9 +72,7 @@ struct LiveConnection {
 #[derive(Default)]
 struct ConnectAttempts {
     failures: u32,
-    not_before: Option<Instant>,
-    last_error: Option<CallError>,
-    last_failure: Option<Instant>,
+    last: Option<(Instant, CallError)>,
 }
 
 impl ConnectionPool {
@@ -100,8 +100,7 @@ impl ConnectionPool {
         if let Some(lease) = slot.lease_live() {
             return Ok(lease);
         }
-        attempts.check_shared_failure(wanted)?;
-        attempts.check_back_off(&definition.id)?;
+        attempts.check(&definition.id, wanted)?;
         let options = ConnectOptions {
             client: self.client.clone(),
             listener: listener(),
@@ -126,7 +125,8 @@ impl ConnectionPool {
             Err(error) => {
                 // After a sign-in the next attempt must not wait, and a refusal costs no start-up.
                 if error.kind() != ErrorKind::NeedsLogin {
-                    attempts.record_failure(&error);
+                    attempts.failures += 1;
+                    attempts.last = Some((Instant::now(), error.clone()));
                 }
                 Err(error)
             }
@@ -269,39 +269,25 @@ impl ConnectionSlot {
 }
 
 impl ConnectAttempts {
-    /// Callers that waited for a failed attempt share its failure instead of waiting for another.
-    fn check_shared_failure(&self, wanted: Instant) -> Result<(), CallError> {
-        match (&self.last_error, self.last_failure) {
-            (Some(error), Some(at)) if at >= wanted => Err(error.clone()),
-            _ => Ok(()),
+    /// Refuses an attempt that would not help now. Callers that waited for a failed attempt share its
+    /// failure instead of waiting for another.
+    fn check(&self, id: &CapabilityId, wanted: Instant) -> Result<(), CallError> {
+        let Some((at, error)) = &self.last else { return Ok(()) };
+        if *at >= wanted {
+            return Err(error.clone());
         }
-    }
-
-    fn check_back_off(&self, id: &CapabilityId) -> Result<(), CallError> {
-        let (Some(not_before), Some(error)) = (self.not_before, &self.last_error) else {
-            return Ok(());
-        };
-        let wait = not_before.saturating_duration_since(Instant::now());
-        if wait.is_zero() {
+        let doublings = self.failures.saturating_sub(2).min(6);
+        let pause = (Duration::from_millis(500) * 2_u32.pow(doublings)).min(MAX_BACKOFF);
+        let wait = (*at + pause).saturating_duration_since(Instant::now());
+        if self.failures < 2 || wait.is_zero() {
             return Ok(());
         }
-        let mut error = error.clone();
-        error.message = format!(
-            "`{id}` failed to start {} times, next try in {:.1} s; the last error was: {}",
-            self.failures,
-            wait.as_secs_f32(),
+        let (times, seconds) = (self.failures, wait.as_secs_f32());
+        let message = format!(
+            "`{id}` failed to start {times} times, next try in {seconds:.1} s; the last error was: {}",
             error.message
         );
-        Err(error)
-    }
-
-    fn record_failure(&mut self, error: &CallError) {
-        self.failures += 1;
-        self.last_error = Some(error.clone());
-        self.last_failure = Some(Instant::now());
-        let doublings = self.failures.saturating_sub(2).min(6);
-        let wait = (Duration::from_millis(500) * 2_u32.pow(doublings)).min(MAX_BACKOFF);
-        self.not_before = (self.failures > 1).then(|| Instant::now() + wait);
+        Err(CallError { message, ..error.clone() })
     }
 }
 
@@ -321,37 +307,13 @@ impl ConnectionLease {
         self.live.connection.discover(&self.introduced(context)).await
     }
 
-    pub(crate) async fn call_tool(
-        &self,
-        call: ToolCall<'_>,
-        context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError> {
-        self.live.connection.call_tool(call, &self.introduced(context)).await
-    }
-
     pub(crate) async fn request(
         &self,
         method: &str,
         params: Option<RawMembers>,
         context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError> {
+    ) -> raw::Answer {
         self.live.connection.request(method, params, &self.introduced(context)).await
-    }
-
-    pub(crate) async fn watch_tasks(
-        &self,
-        ids: Vec<String>,
-        context: &CallContext,
-    ) -> Result<(), CallError> {
-        self.live.connection.watch_tasks(ids, context).await
-    }
-
-    pub(crate) async fn notify(&self, method: &str, params: Option<RawMembers>) {
-        self.live.connection.notify(method, params).await;
-    }
-
-    pub(crate) fn server(&self) -> Option<ServerDetails> {
-        self.live.connection.server()
     }
 
     fn introduced<'a>(&self, context: &'a CallContext) -> Cow<'a, CallContext> {
@@ -361,6 +323,15 @@ impl ConnectionLease {
             }
             _ => Cow::Borrowed(context),
         }
+    }
+}
+
+/// For requests that say themselves whose they are, or that need not.
+impl Deref for ConnectionLease {
+    type Target = dyn Connection;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.live.connection
     }
 }
 

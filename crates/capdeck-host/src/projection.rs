@@ -3,21 +3,25 @@
 //! are reported.
 
 mod field_picker;
-mod field_selection;
 mod schema;
 
-use std::io::{BufReader, Read};
+use std::io::BufReader;
 
 use capdeck_backend::{ArtifactStore, ArtifactUri, CallError, ErrorCode};
 use capdeck_catalog::{Capability, RawMembers, Tool};
 use capdeck_definition::Backend;
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{
+    Value,
+    de::{IoRead, StrRead},
+    json,
+    value::RawValue,
+};
 
 use self::{
-    field_selection::{FieldSelection, segments},
+    field_picker::{FieldSelection, pick, segments},
     schema::missing,
 };
-use crate::{partial_json::PartialJson, raw};
+use crate::{durable::blocking, partial_json::PartialJson, raw};
 
 /// Max bytes of a selection from an artifact. A message stays below the 16 MiB frame.
 const MAX_SELECTION_BYTES: usize = 8 * 1024 * 1024;
@@ -43,7 +47,7 @@ pub(crate) fn check(
         return Ok(());
     }
     if let Backend::Caplets(_) = capability.definition.backend {
-        return Err(refused("`fields` belongs to the inner call of a set".to_owned())
+        return Err(CallError::invalid_request("`fields` belongs to the inner call of a set")
             .hint("put `fields` beside the inner `name` and `args`"));
     }
     let choice = FieldSelection::of(fields)?;
@@ -51,13 +55,17 @@ pub(crate) fn check(
     let wrong: Vec<_> =
         fields.iter().filter_map(|path| Some((path, missing(path, &schema)?))).collect();
     let Some((_, known)) = wrong.first() else {
-        tracing::debug!(tool = tool.name(), fields = choice.len(), "checked the chosen fields");
+        tracing::debug!(
+            tool = tool.name(),
+            fields = choice.members.len(),
+            "checked the chosen fields"
+        );
         return Ok(());
     };
     let known: Vec<&String> = known.iter().take(40).collect();
     let wrong: Vec<&String> = wrong.iter().map(|(path, _)| *path).collect();
     let message = format!("the result of `{}` has no such fields: {wrong:?}", tool.name());
-    Err(refused(message)
+    Err(CallError::invalid_request(message)
         .hint(format!(
             "paths are dotted property names, arrays are passed through; there are: {known:?}"
         ))
@@ -69,13 +77,11 @@ pub(crate) async fn apply(
     fields: &[String],
     store: &ArtifactStore,
     result: Box<RawValue>,
-) -> Result<Box<RawValue>, CallError> {
+) -> raw::Answer {
     let (choice, store) = (FieldSelection::of(fields)?, store.clone());
     let fields = fields.to_vec();
     // An artifact of 100 MiB takes a while to read.
-    tokio::task::spawn_blocking(move || apply_now(&fields, &choice, &store, result))
-        .await
-        .map_err(|error| bug(&error))?
+    blocking(move || apply_now(&fields, &choice, &store, result)).await?
 }
 
 fn apply_now(
@@ -83,21 +89,23 @@ fn apply_now(
     choice: &FieldSelection,
     store: &ArtifactStore,
     result: Box<RawValue>,
-) -> Result<Box<RawValue>, CallError> {
-    let mut object: RawMembers = serde_json::from_str(result.get()).map_err(|error| bug(&error))?;
+) -> raw::Answer {
+    let mut object: RawMembers = serde_json::from_str(result.get()).map_err(CallError::internal)?;
     if object.get("isError").is_some_and(|flag| flag.get() == "true") {
         return Ok(result);
     }
     let picked = match object.get("structuredContent") {
         Some(structured) => Some(pick_structured(choice, store, structured)?),
-        None => json_text(&object).and_then(|text| field_picker::from_text(choice, &text).ok()),
+        None => json_text(&object).and_then(|text| pick(choice, StrRead::new(&text)).ok()),
     };
     let Some(picked) = picked else {
         let told = "[the chosen fields were not applied: the result is not JSON]";
-        add_text(&mut object, told);
-        return serde_json::value::to_raw_value(&object).map_err(|error| bug(&error));
+        let mut content: Vec<Value> = raw::get(&object, "content").unwrap_or_default();
+        content.push(json!({ "type": "text", "text": told }));
+        raw::set(&mut object, "content", &content);
+        return raw::text(&object);
     };
-    let kept = serde_json::value::to_raw_value(&picked).map_err(|error| bug(&error))?;
+    let kept = raw::text(&picked)?;
     let mut content = vec![json!({ "type": "text", "text": kept.get() })];
     let absent: Vec<&String> =
         fields.iter().filter(|path| !picked.reaches(&segments(path))).collect();
@@ -105,11 +113,11 @@ fn apply_now(
         let text = format!("[not in this result: {}]", absent_text(&absent, &object));
         content.push(json!({ "type": "text", "text": text }));
     }
-    object.extend(raw::object([("content", Value::Array(content))]));
+    raw::set(&mut object, "content", &content);
     if picked.is_object() {
         object.insert("structuredContent".to_owned(), kept);
     }
-    serde_json::value::to_raw_value(&object).map_err(|error| bug(&error))
+    raw::text(&object)
 }
 
 fn pick_structured(
@@ -117,17 +125,16 @@ fn pick_structured(
     store: &ArtifactStore,
     structured: &RawValue,
 ) -> Result<PartialJson, CallError> {
-    let mut picked =
-        field_picker::from_text(choice, structured.get()).map_err(|error| bug(&error))?;
+    let mut picked = pick(choice, StrRead::new(structured.get())).map_err(CallError::internal)?;
     for (member, place) in ARTIFACT_POINTERS {
-        let Some(below) = choice.member(member) else { continue };
+        let Some(below) = choice.members.get(member) else { continue };
         let Some(uri) = kept_elsewhere(structured, member, place) else { continue };
         let reader = store.reader(&uri).map_err(|error| {
             CallError::new(ErrorCode::ResourceNotFound, error.to_string())
                 .hint("call the tool again")
         })?;
         let from = reader.artifact().uri.clone();
-        match field_picker::from_reader(below, &mut BufReader::new(reader) as &mut dyn Read) {
+        match pick(below, IoRead::new(BufReader::new(reader))) {
             Ok(found) if found.bytes() <= MAX_SELECTION_BYTES => picked.set(member, found),
             Ok(found) => {
                 return Err(CallError::new(
@@ -151,7 +158,7 @@ fn kept_elsewhere(structured: &RawValue, member: &str, place: &str) -> Option<Ar
 }
 
 fn json_text(object: &RawMembers) -> Option<String> {
-    let content: Vec<Value> = serde_json::from_str(object.get("content")?.get()).ok()?;
+    let content: Vec<Value> = raw::get(object, "content")?;
     let [only] = content.as_slice() else { return None };
     let text = only.get("text")?.as_str()?;
     text.trim_start().starts_with(['{', '[']).then(|| text.to_owned())
@@ -159,28 +166,10 @@ fn json_text(object: &RawMembers) -> Option<String> {
 
 fn absent_text(absent: &[&String], object: &RawMembers) -> String {
     let names: Vec<String> = absent.iter().map(|path| format!("`{path}`")).collect();
-    let whole: Option<RawMembers> =
-        object.get("structuredContent").and_then(|text| serde_json::from_str(text.get()).ok());
+    let whole: Option<RawMembers> = raw::get(object, "structuredContent");
     let there: Vec<String> = whole.iter().flat_map(RawMembers::keys).take(40).cloned().collect();
     match there.as_slice() {
         [] => names.join(", "),
         there => format!("{}; it has: {}", names.join(", "), there.join(", ")),
     }
-}
-
-fn add_text(object: &mut RawMembers, text: &str) {
-    let mut content: Vec<Value> = object
-        .get("content")
-        .and_then(|content| serde_json::from_str(content.get()).ok())
-        .unwrap_or_default();
-    content.push(json!({ "type": "text", "text": text }));
-    object.extend(raw::object([("content", Value::Array(content))]));
-}
-
-fn refused(message: String) -> CallError {
-    CallError::new(ErrorCode::RequestInvalid, message)
-}
-
-fn bug(error: &dyn std::error::Error) -> CallError {
-    CallError::new(ErrorCode::InternalError, error.to_string())
 }

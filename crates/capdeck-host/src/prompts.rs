@@ -2,17 +2,15 @@
 
 use capdeck_backend::{CallError, ErrorCode};
 use capdeck_catalog::RawMembers;
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Value, json};
 
 use crate::{RequestContext, View, forward::forward, listing, raw};
 
 /// Gets a listed prompt. `params` are the client's own, with the listed name.
-pub async fn get(
-    request: &RequestContext<'_>,
-    name: &str,
-    mut params: RawMembers,
-) -> Result<Box<RawValue>, CallError> {
-    if let Some(got) = request.session().entry_prompt(name, &params, request.call).await {
+pub async fn get(request: &RequestContext<'_>, name: &str, mut params: RawMembers) -> raw::Answer {
+    if let Some(entries) = request.session().entries()
+        && let Some(got) = entries.prompt(name, &params, request.call).await
+    {
         return got;
     }
     let found = find_in_offers(request, Some(name), |view| view.prompt_route(name)).await;
@@ -20,19 +18,18 @@ pub async fn get(
         CallError::new(ErrorCode::PromptNotFound, format!("there is no prompt `{name}`"))
             .hint("list the prompts first")
     })?;
-    params.extend(raw::object([("name", json!(route.prompt))]));
+    raw::set(&mut params, "name", &route.prompt);
     forward(&request, &route.capability, "prompts/get", Some(params)).await
 }
 
 /// Completes an argument of a listed prompt or template.
-pub async fn complete(
-    request: &RequestContext<'_>,
-    mut params: RawMembers,
-) -> Result<Box<RawValue>, CallError> {
-    if let Some(completed) = request.session().complete_entry(&params, request.call).await {
+pub async fn complete(request: &RequestContext<'_>, mut params: RawMembers) -> raw::Answer {
+    if let Some(entries) = request.session().entries()
+        && let Some(completed) = entries.complete(&params, request.call).await
+    {
         return completed;
     }
-    let reference: Value = params.get("ref").and_then(|text| raw::value(text)).unwrap_or_default();
+    let reference: Value = raw::get(&params, "ref").unwrap_or_default();
     let text = |key: &str| reference.get(key).and_then(Value::as_str);
     let route_in = |view: &View| match (text("type"), text("name"), text("uri")) {
         (Some("ref/prompt"), Some(name), _) => view
@@ -46,12 +43,11 @@ pub async fn complete(
     };
     let found = find_in_offers(request, text("name").or(text("uri")), route_in).await;
     let Some((request, (id, reference))) = found else {
-        return Err(CallError::new(
-            ErrorCode::RequestInvalid,
+        return Err(CallError::invalid_request(
             "`ref` names no listed prompt or resource template",
         ));
     };
-    params.extend(raw::object([("ref", reference)]));
+    raw::set(&mut params, "ref", &reference);
     forward(&request, &id, "completion/complete", Some(params)).await
 }
 

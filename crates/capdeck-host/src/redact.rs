@@ -42,7 +42,7 @@ pub(crate) fn redacted(text: &str) -> String {
     // The name in front of a `=` or `:`, once both were read.
     let mut name: Option<bool> = None;
     while let Some(letter) = rest.chars().next() {
-        if name == Some(true) && is_quote(letter) {
+        if name == Some(true) && matches!(letter, '"' | '\'' | '`') {
             rest = redact_quoted(&mut kept, letter, rest);
             name = None;
             continue;
@@ -159,10 +159,6 @@ fn private_key(text: &str) -> Option<&str> {
         return None;
     }
     Some(inside.split_once(END).map_or("", |(_, after)| after))
-}
-
-fn is_quote(letter: char) -> bool {
-    matches!(letter, '"' | '\'' | '`')
 }
 
 fn is_word(letter: char) -> bool {

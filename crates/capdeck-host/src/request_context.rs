@@ -59,10 +59,9 @@ impl<'a> RequestContext<'a> {
         &self,
         capability: &Capability,
     ) -> Result<ConnectionLease, CallError> {
-        let (host, connections) = (self.host(), self.connections());
-        let definition = &capability.definition;
-        let lease = connections.lease(host, definition, &self.call.cancel).await?;
-        host.check_list_when_due(definition, connections, &lease);
+        let (connections, definition) = (self.connections(), &capability.definition);
+        let lease = connections.lease(definition, &self.call.cancel).await?;
+        connections.check_list_when_due(definition, &lease);
         Ok(lease)
     }
 }

@@ -9,7 +9,7 @@ use capdeck_sandbox::DeckOperation;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::{CapsuleTool, Host, SessionScope, ToolRoute, audience::AudienceKey, meta_tools};
+use crate::{CapsuleTool, Host, SessionScope, ToolRoute, meta_tools};
 
 impl Host {
     /// The OAuth scopes that a call of a listed tool needs and the client's token lacks. Transports ask before they
@@ -26,63 +26,62 @@ impl Host {
         if has(OAuthScope::DeckCall) && has(OAuthScope::CapsuleWrite) {
             return Scopes::default();
         }
-        access.missing([self.needed_scope(scope, access, name, arguments)])
+        access.missing([needed_scope(self, scope, access, name, arguments)])
     }
+}
 
-    fn needed_scope(
-        &self,
-        scope: &SessionScope,
-        access: &Access,
-        name: &str,
-        arguments: Option<&RawValue>,
-    ) -> OAuthScope {
-        let policy = match scope {
-            SessionScope::Deck(policy) => policy,
-            SessionScope::Transparent(id) => return self.tool_scope(id.as_str(), name, arguments),
-            SessionScope::Operator => return OAuthScope::DeckCall,
-        };
-        // A client without grants of the deck has the tools of capsules under their own names.
-        if let Some(tool) = CapsuleTool::named(name) {
-            return capsule_scope(tool, arguments);
-        }
-        let (audience, names) = (AudienceKey::default(), [access.principal.as_str()]);
-        let view = self.view_for(policy, &audience, &names, Some(Arc::clone(&access.deck)));
-        match view.route(name) {
-            Some(ToolRoute::Tool { capability, tool }) => {
-                self.tool_scope(&capability, &tool, arguments)
-            }
-            Some(ToolRoute::Deck(
-                DeckOperation::Search | DeckOperation::DescribeTool | DeckOperation::SetUpTools,
-            )) => OAuthScope::DeckRead,
-            Some(ToolRoute::Deck(DeckOperation::CallTool)) => {
-                let Some((inner, data)) = meta_tools::called_tool(arguments) else {
-                    return OAuthScope::DeckCall;
-                };
-                self.named_scope(&inner, data.as_deref())
-            }
-            Some(ToolRoute::Deck(_) | ToolRoute::Wrapper { .. }) => OAuthScope::DeckCall,
-            None => self.named_scope(name, arguments),
-        }
+fn needed_scope(
+    host: &Host,
+    scope: &SessionScope,
+    access: &Access,
+    name: &str,
+    arguments: Option<&RawValue>,
+) -> OAuthScope {
+    let policy = match scope {
+        SessionScope::Deck(policy) => policy,
+        SessionScope::Transparent(id) => return tool_scope(host, id.as_str(), name, arguments),
+        SessionScope::Operator => return OAuthScope::DeckCall,
+    };
+    // A client without grants of the deck has the tools of capsules under their own names.
+    if let Some(tool) = CapsuleTool::named(name) {
+        return capsule_scope(tool, arguments);
     }
-
-    /// The same for a name that no list of the client has. Capsules may be hidden from it only because its token has no
-    /// scope for them.
-    fn named_scope(&self, name: &str, arguments: Option<&RawValue>) -> OAuthScope {
-        let parts = name.rsplit_once("__").or_else(|| name.split_once('.'));
-        match parts {
-            Some((id, tool)) => self.tool_scope(id, tool, arguments),
-            None => CapsuleTool::named(name)
-                .map_or(OAuthScope::DeckCall, |tool| capsule_scope(tool, arguments)),
+    let names = [access.principal.as_str()];
+    match host.client(&names, Some(access)).current_view(policy).route(name) {
+        Some(ToolRoute::Tool { capability, tool }) => {
+            tool_scope(host, &capability, &tool, arguments)
         }
+        Some(ToolRoute::Deck(
+            DeckOperation::Search | DeckOperation::DescribeTool | DeckOperation::SetUpTools,
+        )) => OAuthScope::DeckRead,
+        Some(ToolRoute::Deck(DeckOperation::CallTool)) => {
+            let Some((inner, data)) = meta_tools::called_tool(arguments) else {
+                return OAuthScope::DeckCall;
+            };
+            named_scope(host, &inner, data.as_deref())
+        }
+        Some(ToolRoute::Deck(_) | ToolRoute::Wrapper { .. }) => OAuthScope::DeckCall,
+        None => named_scope(host, name, arguments),
     }
+}
 
-    fn tool_scope(&self, id: &str, tool: &str, arguments: Option<&RawValue>) -> OAuthScope {
-        let catalog = self.catalog();
-        let is_capsules = |one: &&Arc<Capability>| one.definition.backend == Backend::Capsules;
-        match catalog.get(id).filter(is_capsules).and_then(|_| CapsuleTool::named(tool)) {
-            Some(tool) => capsule_scope(tool, arguments),
-            None => OAuthScope::DeckCall,
-        }
+/// The same for a name that no list of the client has. Capsules may be hidden from it only because its token has no
+/// scope for them.
+fn named_scope(host: &Host, name: &str, arguments: Option<&RawValue>) -> OAuthScope {
+    let parts = name.rsplit_once("__").or_else(|| name.split_once('.'));
+    match parts {
+        Some((id, tool)) => tool_scope(host, id, tool, arguments),
+        None => CapsuleTool::named(name)
+            .map_or(OAuthScope::DeckCall, |tool| capsule_scope(tool, arguments)),
+    }
+}
+
+fn tool_scope(host: &Host, id: &str, tool: &str, arguments: Option<&RawValue>) -> OAuthScope {
+    let catalog = host.catalog();
+    let is_capsules = |one: &&Arc<Capability>| one.definition.backend == Backend::Capsules;
+    match catalog.get(id).filter(is_capsules).and_then(|_| CapsuleTool::named(tool)) {
+        Some(tool) => capsule_scope(tool, arguments),
+        None => OAuthScope::DeckCall,
     }
 }
 

@@ -2,7 +2,6 @@
 
 use capdeck_backend::{ArtifactUri, CallError, ErrorCode};
 use capdeck_catalog::RawMembers;
-use serde_json::{json, value::RawValue};
 
 use crate::{RequestContext, SessionScope, artifacts, forward::forward, listing, raw, skills};
 
@@ -14,11 +13,7 @@ pub(crate) struct ResourceRoute<'a> {
 
 /// Reads a listed resource, a URI made from a listed template, or an artifact. `params` are the
 /// client's own.
-pub async fn read(
-    request: &RequestContext<'_>,
-    uri: &str,
-    mut params: RawMembers,
-) -> Result<Box<RawValue>, CallError> {
+pub async fn read(request: &RequestContext<'_>, uri: &str, mut params: RawMembers) -> raw::Answer {
     if ArtifactUri::is_meant(uri) {
         return artifacts::read(&request.deck, uri).await;
     }
@@ -27,17 +22,20 @@ pub async fn read(
     {
         return read;
     }
-    let session = request.session();
-    if let Some(read) = session.read_named_entry(uri, request.call).await {
+    let entries = request.session().entries();
+    if let Some(entries) = &entries
+        && let Some(read) = entries.read_named(uri, request.call).await
+    {
         return read;
     }
-    let route = match find_route(request, uri).await {
-        Ok(route) => route,
-        Err(unknown) => {
-            return session.read_short_entry(uri, request.call).await.unwrap_or(Err(unknown));
+    let route = match (find_route(request, uri).await, entries) {
+        (Ok(route), _) => route,
+        (Err(unknown), None) => return Err(unknown),
+        (Err(unknown), Some(entries)) => {
+            return entries.read_short(uri, request.call).await.unwrap_or(Err(unknown));
         }
     };
-    params.extend(raw::object([("uri", json!(route.uri))]));
+    raw::set(&mut params, "uri", &route.uri);
     forward(&route.request, &route.capability, "resources/read", Some(params)).await
 }
 

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use capdeck_backend::{CallError, ErrorCode};
+use capdeck_backend::CallError;
 use capdeck_catalog::{Capability, Catalog, ToolSearchMatch, ToolSearchRequest};
+use serde_json::{Value, json};
 
 use crate::{
     EntryHit, RequestContext, SessionScope, View, deck_snapshot::DeckSnapshot,
@@ -29,6 +30,13 @@ pub struct DeckSearchResults {
     pub entries: Vec<EntryHit>,
     /// Capabilities whose tools are not known, each with the reason.
     pub unavailable: Vec<(String, CallError)>,
+}
+
+impl DeckSearchResults {
+    pub(crate) fn unavailable_rows(&self) -> Value {
+        let row = |(id, error): &(String, CallError)| json!({ "capability": id, "reason": error.to_string() });
+        self.unavailable.iter().map(row).collect()
+    }
 }
 
 /// Finds tools across everything the client may search; asks backends without a known list.
@@ -60,9 +68,8 @@ pub(crate) async fn find_among(
             && allowed(deck, &view, capability)
     };
     let unknown = deck.catalog().capabilities().filter(is_meant).cloned();
-    let (host, connections) = (request.host(), request.connections());
-    let unavailable =
-        host.discover_unknown(unknown, connections, ListPreference::AnyListWillDo).await;
+    let asking = request.connections().discover_unknown(unknown, ListPreference::AnyListWillDo);
+    let unavailable = asking.await;
 
     // A capability that just answered may be offered in another form.
     let request = request.renewed();
@@ -81,8 +88,7 @@ pub(crate) async fn find_among(
             allowed: &allowed,
         })
         .map_err(|error| {
-            CallError::new(ErrorCode::RequestInvalid, error.to_string())
-                .hint("start without a cursor")
+            CallError::invalid_request(error.to_string()).hint("start without a cursor")
         })?;
     let session = request.session();
     let entries = match cursor.is_none() && session.searches_entries(within, &allowed) {

@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Weak};
 
-use capdeck_access::DeckAccess;
 use capdeck_backend::{ClientProfile, ConnectionListener};
 use capdeck_catalog::{Catalog, CatalogPart, RawMembers};
 use capdeck_definition::CapabilityId;
@@ -15,9 +14,10 @@ use crate::{
     capsules::CapsuleMount,
     code_mode,
     forwarded_capabilities::forwarded_capabilities,
+    host::DeckClient,
     on_demand::ActiveSkills,
     pool::ConnectionPool,
-    session_connections::{NotificationMode, OwnConnections, SessionConnections},
+    session_connections::{ConnectedClient, NotificationMode, OwnConnections, SessionConnections},
 };
 
 const SERVER_REQUEST_CAPABILITIES: [&str; 3] = ["sampling", "elicitation", "roots"];
@@ -106,16 +106,12 @@ impl Host {
             let pool = ConnectionPool::new(self.0.connector.clone(), client, self.catalog());
             let pool = Arc::new(pool);
             self.register_pool(&pool);
-            OwnConnections {
-                pool,
-                session: id.clone(),
-                client: listener,
-                notices: if transparent {
-                    NotificationMode::PassOn(tasks)
-                } else {
-                    NotificationMode::Follow
-                },
-            }
+            let notices = match transparent {
+                true => NotificationMode::PassOn(tasks),
+                false => NotificationMode::Follow,
+            };
+            let client = Arc::new(ConnectedClient { session: id.clone(), listener, notices });
+            OwnConnections { pool, client }
         });
         Arc::new_cyclic(|me| Session {
             me: me.clone(),
@@ -124,7 +120,7 @@ impl Host {
             principal,
             client_name,
             scope,
-            connections: SessionConnections::new(audience, own),
+            connections: SessionConnections::new(self.clone(), audience, own),
             tasks,
             continuity,
             access,
@@ -155,8 +151,8 @@ impl Session {
 
     /// The catalog in force for this client, without denied and blocked tools.
     pub fn catalog(&self) -> Arc<Catalog> {
-        let audience = self.connections.audience().key();
-        self.host.screened_for(audience, &self.names(), self.part(), self.deck_access())
+        let (names, access) = (self.names(), self.access());
+        self.as_client(&names, access.as_ref()).current_catalog(self.part())
     }
 
     /// Read again for each request.
@@ -164,8 +160,13 @@ impl Session {
         self.access.as_ref().map(|source| source.access())
     }
 
-    fn deck_access(&self) -> Option<Arc<DeckAccess>> {
-        self.access().map(|access| Arc::clone(&access.deck))
+    pub(crate) fn as_client<'a>(
+        &'a self,
+        names: &'a [&'a str],
+        access: Option<&Arc<Access>>,
+    ) -> DeckClient<'a> {
+        let access = access.map(|access| Arc::clone(&access.deck));
+        DeckClient { host: &self.host, audience: self.connections.audience().key(), names, access }
     }
 
     /// Yields whenever this client's grants may have changed, where that is known.
@@ -193,12 +194,12 @@ impl Session {
     /// True when other sessions use the same connection to this capability.
     pub fn shares_connection(&self, id: &str) -> bool {
         let catalog = self.host.catalog();
-        catalog.get(id).is_none_or(|one| self.connections.shares(&self.host, &one.definition))
+        catalog.get(id).is_none_or(|one| self.connections.shares(&one.definition))
     }
 
     /// Notifies the session's own servers, for example that the client's roots changed.
     pub async fn notify_servers(&self, method: &str, params: Option<RawMembers>) {
-        if let Some(own) = self.connections.own() {
+        if let Some(own) = self.connections.own.as_ref() {
             own.pool.notify(method, params.as_ref()).await;
         }
     }
@@ -208,7 +209,7 @@ impl Session {
     pub async fn close(&self) {
         self.unsubscribe_all();
         code_mode::close_sessions(self);
-        let Some(own) = self.connections.own() else { return };
+        let Some(own) = self.connections.own.as_ref() else { return };
         if self.host.0.tasks.needed_until(&self.id).is_none() {
             own.pool.close().await;
             return;

@@ -11,30 +11,37 @@ use async_trait::async_trait;
 use capdeck_backend::{CallError, ConnectionListener};
 use capdeck_catalog::RawMembers;
 use capdeck_definition::{Backend, Definition, SourceLayer};
-use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     Host, HostEvent, TaskForm,
     audience::ClientAudience,
     client_questions::refuse_unaddressed,
-    discover::ListCause,
+    discover::{ListCause, relist_for_everyone},
     host::HostState,
     pool::{ConnectionLease, ConnectionPool},
-    tasks::{CORE_NOTICE, EXTENSION_NOTICE},
+    raw, subscriptions,
+    tasks::{self, CORE_NOTICE, EXTENSION_NOTICE},
 };
 
+/// How one client reaches the servers of a host.
 #[derive(Clone)]
 pub(crate) struct SessionConnections {
+    pub(crate) host: Host,
     audience: ClientAudience,
-    own: Option<OwnConnections>,
+    pub(crate) own: Option<OwnConnections>,
 }
 
 #[derive(Clone)]
 pub(crate) struct OwnConnections {
     pub(crate) pool: Arc<ConnectionPool>,
+    pub(crate) client: Arc<ConnectedClient>,
+}
+
+/// The client behind connections of its own.
+pub(crate) struct ConnectedClient {
     pub(crate) session: Arc<str>,
-    pub(crate) client: Arc<dyn ConnectionListener>,
+    pub(crate) listener: Arc<dyn ConnectionListener>,
     pub(crate) notices: NotificationMode,
 }
 
@@ -48,167 +55,120 @@ pub(crate) enum NotificationMode {
 }
 
 impl SessionConnections {
-    pub(crate) fn new(audience: ClientAudience, own: Option<OwnConnections>) -> Self {
-        Self { audience, own }
+    pub(crate) fn new(host: Host, audience: ClientAudience, own: Option<OwnConnections>) -> Self {
+        Self { host, audience, own }
     }
 
-    pub(crate) fn shared(audience: ClientAudience) -> Self {
-        Self { audience, own: None }
+    /// The shared connections, for clients of this audience.
+    pub(crate) fn shared(host: &Host, audience: ClientAudience) -> Self {
+        Self::new(host.clone(), audience, None)
     }
 
     pub(crate) fn audience(&self) -> &ClientAudience {
         &self.audience
     }
 
-    pub(crate) fn own(&self) -> Option<&OwnConnections> {
-        self.own.as_ref()
-    }
-
     /// True when the session uses a shared connection to this server. An attached host is modern
     /// but not shared: the servers behind it may distinguish clients, so each client needs its own
     /// sender.
-    pub(crate) fn shares(&self, host: &Host, definition: &Definition) -> bool {
+    pub(crate) fn shares(&self, definition: &Definition) -> bool {
         let is_attached = definition.source.layer == SourceLayer::Remote;
         self.own.is_none()
             || !matches!(definition.backend, Backend::Mcp(_))
-            || host.0.eras.is_modern(definition) == Some(true) && !is_attached
+            || self.host.0.eras.is_modern(definition) == Some(true) && !is_attached
     }
 
+    /// Opens a connection or uses an open one, shared or own. Which of them is right depends on the
+    /// server's era, which is only known after it answered. It is remembered, so another attempt is
+    /// rare.
     pub(crate) async fn lease(
         &self,
-        host: &Host,
         definition: &Arc<Definition>,
         cancel: &CancellationToken,
     ) -> Result<ConnectionLease, CallError> {
-        let Some(own) = &self.own else {
-            return self.lease_shared(host, definition, cancel).await;
-        };
-        if self.shares(host, definition) {
-            let lease = self.lease_shared(host, definition, cancel).await?;
-            if self.shares(host, definition) {
+        let host = &self.host;
+        let mut attempts = 0;
+        loop {
+            let own = self.own.as_ref().filter(|_| !self.shares(definition));
+            let pool = own.map_or(&host.0.shared, |own| &*own.pool);
+            let mut is_new = false;
+            let listener = || -> Arc<dyn ConnectionListener> {
+                is_new = true;
+                Arc::new(ServerListener::new(self, definition, own))
+            };
+            let known_revision = || host.0.eras.revision(definition);
+            let mut lease = pool.lease(definition, listener, known_revision, cancel).await?;
+            if is_new {
+                if let Some(facts) = lease.server() {
+                    host.0.eras.note(definition, &facts);
+                }
+                subscriptions::subscribe_again(self, definition, own);
+            }
+            if own.is_none() {
+                lease = lease.speaking_for(self.audience.client().clone());
+            }
+            attempts += 1;
+            if self.shares(definition) == own.is_none() || attempts == MAX_ATTEMPTS {
                 return Ok(lease);
             }
-            // The server was modern and is legacy now: its questions need a recipient.
+            drop(lease);
+            if let Some(own) = own {
+                own.pool.discard(&definition.id);
+            }
         }
-        let lease = self.lease_own(own, host, definition, cancel).await?;
-        if !self.shares(host, definition) {
-            return Ok(lease);
-        }
-        // The era is only known after the server answered. It is remembered, so this happens once.
-        drop(lease);
-        own.pool.discard(&definition.id);
-        self.lease_shared(host, definition, cancel).await
     }
 
-    pub(crate) fn lease_open(
-        &self,
-        host: &Host,
-        definition: &Definition,
-    ) -> Option<ConnectionLease> {
+    pub(crate) fn lease_open(&self, definition: &Definition) -> Option<ConnectionLease> {
         match &self.own {
-            Some(own) if !self.shares(host, definition) => own.pool.lease_open(definition),
+            Some(own) if !self.shares(definition) => own.pool.lease_open(definition),
             _ => {
-                let lease = host.0.shared.lease_open(definition)?;
+                let lease = self.host.0.shared.lease_open(definition)?;
                 Some(lease.speaking_for(self.audience.client().clone()))
             }
         }
     }
-
-    async fn lease_shared(
-        &self,
-        host: &Host,
-        definition: &Arc<Definition>,
-        cancel: &CancellationToken,
-    ) -> Result<ConnectionLease, CallError> {
-        let reach = ListenerScope::Everyone;
-        let (lease, is_new) = lease_from(&host.0.shared, host, definition, reach, cancel).await?;
-        if is_new {
-            let connections = || Self::shared(self.audience.clone());
-            host.subscribe_again(definition, None, connections);
-        }
-        Ok(lease.speaking_for(self.audience.client().clone()))
-    }
-
-    async fn lease_own(
-        &self,
-        own: &OwnConnections,
-        host: &Host,
-        definition: &Arc<Definition>,
-        cancel: &CancellationToken,
-    ) -> Result<ConnectionLease, CallError> {
-        let reach = ListenerScope::One {
-            pool: Arc::downgrade(&own.pool),
-            session: own.session.clone(),
-            client: own.client.clone(),
-            notices: own.notices,
-            audience: self.audience.clone(),
-        };
-        let (lease, is_new) = lease_from(&own.pool, host, definition, reach, cancel).await?;
-        if is_new {
-            host.subscribe_again(definition, Some(&own.session), || self.clone());
-        }
-        Ok(lease)
-    }
-}
-
-async fn lease_from(
-    pool: &ConnectionPool,
-    host: &Host,
-    definition: &Arc<Definition>,
-    reach: ListenerScope,
-    cancel: &CancellationToken,
-) -> Result<(ConnectionLease, bool), CallError> {
-    let mut is_new = false;
-    let listener = || {
-        is_new = true;
-        ServerListener::new(host, definition, reach)
-    };
-    let known_revision = || host.0.eras.revision(definition);
-    let lease = pool.lease(definition, listener, known_revision, cancel).await?;
-    if is_new && let Some(facts) = lease.server() {
-        host.0.eras.note(definition, &facts);
-    }
-    Ok((lease, is_new))
 }
 
 struct ServerListener {
     host: Weak<HostState>,
     definition: Arc<Definition>,
-    reach: ListenerScope,
-}
-
-enum ListenerScope {
-    Everyone,
-    /// The pool is held weakly: it owns the connection that owns this listener.
-    One {
-        pool: Weak<ConnectionPool>,
-        session: Arc<str>,
-        client: Arc<dyn ConnectionListener>,
-        notices: NotificationMode,
-        audience: ClientAudience,
-    },
+    audience: ClientAudience,
+    /// `None` for a shared connection. The pool is held weakly: it owns the connection that owns
+    /// this listener.
+    own: Option<(Weak<ConnectionPool>, Arc<ConnectedClient>)>,
 }
 
 impl ServerListener {
-    #[expect(clippy::new_ret_no_self, reason = "callers only ever want the trait object")]
     fn new(
-        host: &Host,
+        connections: &SessionConnections,
         definition: &Arc<Definition>,
-        reach: ListenerScope,
-    ) -> Arc<dyn ConnectionListener> {
-        Arc::new(Self { host: host.downgrade(), definition: definition.clone(), reach })
+        own: Option<&OwnConnections>,
+    ) -> Self {
+        Self {
+            host: connections.host.downgrade(),
+            definition: definition.clone(),
+            audience: connections.audience.clone(),
+            own: own.map(|own| (Arc::downgrade(&own.pool), own.client.clone())),
+        }
     }
 
-    fn relist(&self, host: Host) {
-        match self.reach.connections() {
-            Some(connections) => {
-                host.relist(self.definition.clone(), connections, ListCause::Announced);
-            }
-            None if matches!(self.reach, ListenerScope::Everyone) => {
-                host.relist_for_everyone(&self.definition);
-            }
-            None => {}
-        }
+    fn relist(&self, host: &Host) {
+        let Some((pool, client)) = &self.own else {
+            return relist_for_everyone(host, &self.definition);
+        };
+        let Some(pool) = pool.upgrade() else { return };
+        let own = OwnConnections { pool, client: client.clone() };
+        let connections = SessionConnections::new(host.clone(), self.audience.clone(), Some(own));
+        connections.relist(self.definition.clone(), ListCause::Announced);
+    }
+
+    fn announce(&self, host: &Host, method: &str, params: Option<RawMembers>) {
+        host.announce(HostEvent::ServerNotified {
+            capability: self.definition.id.clone(),
+            session: self.own.as_ref().map(|(_, client)| client.session.clone()),
+            method: method.into(),
+            params: params.map(Arc::new),
+        });
     }
 }
 
@@ -216,85 +176,50 @@ impl ServerListener {
 impl ConnectionListener for ServerListener {
     fn notified(&self, method: &str, params: Option<RawMembers>) {
         let Some(host) = self.host.upgrade().map(Host) else { return };
+        let (id, is_update) = (&self.definition.id, method == RESOURCE_UPDATED);
         let lists = method.ends_with("/list_changed");
         if lists {
-            self.relist(host.clone());
+            self.relist(&host);
         }
-        match &self.reach {
-            _ if method == EXTENSION_NOTICE => {
-                host.extension_task_changed(&self.definition.id, params.unwrap_or_default());
+        if method == EXTENSION_NOTICE {
+            return tasks::extension_task_changed(&host, id, params.unwrap_or_default());
+        }
+        let Some((_, client)) = &self.own else {
+            if lists || is_update {
+                self.announce(&host, method, params);
             }
-            ListenerScope::One { session, .. }
-                if method == CORE_NOTICE
-                    && params.as_ref().is_some_and(|params| {
-                        host.core_task_changed(&self.definition.id, session, params)
-                    }) => {}
+            return;
+        };
+        let is_followed = |params: &RawMembers| {
+            method == CORE_NOTICE && tasks::core_task_changed(&host, id, &client.session, params)
+        };
+        match client.notices {
+            _ if params.as_ref().is_some_and(is_followed) => {}
             // A client with the other form of tasks gets nothing about a task that is not known
             // yet.
-            ListenerScope::One { notices: NotificationMode::PassOn(form), .. }
-                if method == CORE_NOTICE && *form != TaskForm::Core => {}
-            ListenerScope::One { client, notices: NotificationMode::PassOn(_), .. } => {
-                client.notified(method, params);
-            }
-            ListenerScope::One { session, .. } if method == RESOURCE_UPDATED => {
-                self.announce(&host, Some(session.clone()), method, params);
-            }
-            ListenerScope::Everyone if lists || method == RESOURCE_UPDATED => {
-                self.announce(&host, None, method, params);
-            }
-            ListenerScope::One { .. } | ListenerScope::Everyone => {}
+            NotificationMode::PassOn(form) if method == CORE_NOTICE && form != TaskForm::Core => {}
+            NotificationMode::PassOn(_) => client.listener.notified(method, params),
+            NotificationMode::Follow if is_update => self.announce(&host, method, params),
+            NotificationMode::Follow => {}
         }
     }
 
-    async fn requested(
-        &self,
-        method: &str,
-        params: Option<RawMembers>,
-    ) -> Result<Box<RawValue>, CallError> {
-        match &self.reach {
-            ListenerScope::Everyone => Err(refuse_unaddressed(method, params.as_ref())),
-            ListenerScope::One { client, session, .. } => {
-                if let Some(host) = self.host.upgrade().map(Host)
-                    && let id = &self.definition.id
-                    && let Some(answer) =
-                        host.ask_for_task(id, session, method, params.as_ref()).await
-                {
-                    return answer;
-                }
-                client.requested(method, params).await
-            }
+    async fn requested(&self, method: &str, params: Option<RawMembers>) -> raw::Answer {
+        let Some((_, client)) = &self.own else {
+            return Err(refuse_unaddressed(method, params.as_ref()));
+        };
+        if let Some(host) = self.host.upgrade().map(Host)
+            && let (id, session) = (&self.definition.id, &client.session)
+            && let Some(answer) =
+                tasks::ask_for_task(&host, id, session, method, params.as_ref()).await
+        {
+            return answer;
         }
+        client.listener.requested(method, params).await
     }
 }
 
 pub(crate) const RESOURCE_UPDATED: &str = "notifications/resources/updated";
 
-impl ServerListener {
-    fn announce(
-        &self,
-        host: &Host,
-        session: Option<Arc<str>>,
-        method: &str,
-        params: Option<RawMembers>,
-    ) {
-        host.announce(HostEvent::ServerNotified {
-            capability: self.definition.id.clone(),
-            session,
-            method: method.into(),
-            params: params.map(Arc::new),
-        });
-    }
-}
-
-impl ListenerScope {
-    fn connections(&self) -> Option<SessionConnections> {
-        let Self::One { pool, session, client, notices, audience } = self else { return None };
-        let own = OwnConnections {
-            pool: pool.upgrade()?,
-            session: session.clone(),
-            client: client.clone(),
-            notices: *notices,
-        };
-        Some(SessionConnections::new(audience.clone(), Some(own)))
-    }
-}
+/// A server that changes its era with every connection gets the connection of the last attempt.
+const MAX_ATTEMPTS: u32 = 3;

@@ -11,7 +11,7 @@ use capdeck_definition::{Backend, SourceLayer};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::{RequestContext, calls, check, deck_snapshot::DeckSnapshot};
+use crate::{RequestContext, calls, check, consent, deck_snapshot::DeckSnapshot};
 
 /// What the first words of a command line name.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -122,14 +122,15 @@ async fn find_in(
             Err(error) => return Err(with_nearest_word(&request.deck, error, &known, id, word)),
         },
     };
-    let asks = request.session().is_asked_about(capability, &tool).await?;
+    let asks = consent::is_asked_about(&request.deck, capability, &tool).await?;
+    let names = CommandNames::of(request.deck.catalog());
+    let tool_words = CommandWords::of_tools(&known.tools);
+    let is_ungrouped = names.ungrouped().is_some_and(|one| one.definition.id.as_str() == id);
     Ok(ShellTarget::Tool(Box::new(ShellTool {
         capability: id.to_owned(),
         command: match words {
-            1 if is_ungrouped(&request.deck, id) => {
-                CommandWords::of_tools(&known.tools).get(tool.name())
-            }
-            _ => command_of(&request.deck, &known, id, tool.name()),
+            1 if is_ungrouped => tool_words.get(tool.name()),
+            _ => tool_words.after(&names.word_of(id), tool.name()),
         },
         words,
         definition: tool.raw().clone(),
@@ -145,16 +146,6 @@ async fn offered(
         Some(known) => Ok(known.clone()),
         None => check::check(request, capability.definition.id.as_str()).await.outcome,
     }
-}
-
-fn command_of(deck: &DeckSnapshot<'_>, known: &Discovery, id: &str, tool: &str) -> String {
-    let group = CommandNames::of(deck.catalog()).word_of(id);
-    CommandWords::of_tools(&known.tools).after(&group, tool)
-}
-
-fn is_ungrouped(deck: &DeckSnapshot<'_>, id: &str) -> bool {
-    let ungrouped = CommandNames::of(deck.catalog()).ungrouped();
-    ungrouped.is_some_and(|one| one.definition.id.as_str() == id)
 }
 
 fn no_group(deck: &DeckSnapshot<'_>, word: &str, unfound: NameLookupError) -> CallError {
@@ -247,7 +238,7 @@ fn commands(group: Option<&str>, tools: &[Arc<Tool>]) -> Vec<ShellCommand> {
 
 fn ambiguous(what: &str, word: &str, names: &[String]) -> CallError {
     let list: Vec<String> = names.iter().map(|name| format!("`{}`", shell_word(name))).collect();
-    CallError::new(ErrorCode::RequestInvalid, format!("{what} are called `{word}`"))
+    CallError::invalid_request(format!("{what} are called `{word}`"))
         .hint(format!("write the name as it is, one of: {}", list.join(", ")))
         .data(json!({ "names": names }))
 }

@@ -6,9 +6,11 @@
 mod files;
 mod served;
 
+use std::sync::Arc;
+
 use capdeck_backend::{CallError, ErrorCode};
 use capdeck_catalog::{Capability, RawMembers};
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Value, json};
 
 pub(crate) use files::DeckSkill;
 
@@ -32,7 +34,9 @@ pub async fn list(request: &RequestContext<'_>) -> Vec<Value> {
             }
         }
     }
-    all.extend(request.session().capsule_skills().await);
+    if let Some(entries) = request.session().entries() {
+        all.extend(entries.skills().await);
+    }
     all
 }
 
@@ -48,15 +52,19 @@ pub(crate) async fn read_file(
     request: &RequestContext<'_>,
     uri: &str,
     params: RawMembers,
-) -> Option<Result<Box<RawValue>, CallError>> {
+) -> Option<raw::Answer> {
     if uri.starts_with(DECK_SKILL_PREFIX) {
         let found = own_skills(&request.deck).iter().find_map(|skill| skill.read(uri));
         return Some(match found {
-            Some(content) => content.and_then(|content| answer(&json!({ "contents": [content] }))),
+            Some(content) => {
+                content.and_then(|content| raw::text(&json!({ "contents": [content] })))
+            }
             None => Err(not_found(format!("there is no resource `{uri}`"))),
         });
     }
-    if let Some(read) = request.session().read_capsule_skill(uri, request.call).await {
+    if let Some(entries) = request.session().entries()
+        && let Some(read) = entries.read_skill(uri, request.call).await
+    {
         return Some(read);
     }
     let (capability, real) = skill_owner(&request.deck, uri)?;
@@ -86,7 +94,7 @@ pub async fn read_folder(request: &RequestContext<'_>, uri: &str) -> Result<Vec<
     }
     if children.is_empty() {
         let message = format!("`{uri}` is not a folder of a skill");
-        return Err(CallError::new(ErrorCode::RequestInvalid, message));
+        return Err(CallError::invalid_request(message));
     }
     Ok(children)
 }
@@ -109,18 +117,18 @@ fn own_skills(deck: &DeckSnapshot<'_>) -> Vec<DeckSkill> {
     all
 }
 
-fn skill_owner(deck: &DeckSnapshot<'_>, uri: &str) -> Option<(std::sync::Arc<Capability>, String)> {
+fn skill_owner(deck: &DeckSnapshot<'_>, uri: &str) -> Option<(Arc<Capability>, String)> {
     let (id, rest) = uri.strip_prefix("skill://")?.split_once('/')?;
     let capability =
         skill_servers(deck).into_iter().find(|one| one.definition.id.as_str() == id)?;
     Some((capability, format!("skill://{rest}")))
 }
 
-fn skill_servers(deck: &DeckSnapshot<'_>) -> Vec<std::sync::Arc<Capability>> {
+fn skill_servers(deck: &DeckSnapshot<'_>) -> Vec<Arc<Capability>> {
     let declares = |capability: &Capability| {
         let facts = capability.discovery.as_ref()?.server.as_ref()?;
-        let extensions = raw::value(facts.capabilities.get("extensions")?)?;
-        Some(extensions.get(EXTENSION).is_some())
+        let extensions: RawMembers = raw::get(&facts.capabilities, "extensions")?;
+        Some(extensions.contains_key(EXTENSION))
     };
     let seen = deck.catalog().capabilities();
     let usable = seen.filter(|one| one.is_usable() && deck.may_see(one));
@@ -129,9 +137,4 @@ fn skill_servers(deck: &DeckSnapshot<'_>) -> Vec<std::sync::Arc<Capability>> {
 
 fn not_found(message: String) -> CallError {
     CallError::new(ErrorCode::ResourceNotFound, message).hint("list the skills first")
-}
-
-fn answer(value: &Value) -> Result<Box<RawValue>, CallError> {
-    serde_json::value::to_raw_value(value)
-        .map_err(|error| CallError::new(ErrorCode::InternalError, error.to_string()))
 }

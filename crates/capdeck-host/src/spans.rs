@@ -63,10 +63,12 @@ impl Host {
             tracing::warn!("calls are already traced; ignoring the second sink");
         }
     }
+}
 
-    pub(crate) fn begin_span(&self, request: &ToolRequest) -> Option<CallSpan> {
-        let sink = self.0.spans.0.get()?;
-        let sent = request.meta.as_ref().and_then(|meta| raw::string(meta.get("traceparent")?));
+impl SpanRecorder {
+    pub(crate) fn begin(&self, request: &ToolRequest) -> Option<CallSpan> {
+        let sink = self.0.get()?;
+        let sent = request.meta.as_ref().and_then(|meta| raw::get::<String>(meta, "traceparent"));
         let given = sent.as_deref().and_then(TraceParent::parse);
         if given.is_some_and(|given| !given.is_sampled()) {
             return None;

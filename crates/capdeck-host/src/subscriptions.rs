@@ -3,17 +3,17 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use capdeck_backend::{CallContext, CallError, ErrorCode};
+use capdeck_backend::{CallContext, CallError};
 use capdeck_definition::{CapabilityId, Definition};
 use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::{
-    Host, HostEvent, RequestContext, Session,
+    HostEvent, RequestContext, Session,
     audit::without_query,
     raw,
     resources::{self, ResourceRoute},
-    session_connections::{RESOURCE_UPDATED, SessionConnections},
+    session_connections::{OwnConnections, RESOURCE_UPDATED, SessionConnections},
     view::resource_uri,
 };
 
@@ -52,36 +52,11 @@ pub async fn subscribe(request: &RequestContext<'_>, id: &str, uri: &str) -> Res
 pub async fn subscribe_listed(request: &RequestContext<'_>, uri: &str) -> Result<(), CallError> {
     let route = resources::find_route(request, uri).await;
     let id = route.as_ref().map(|route| route.capability.clone()).unwrap_or_default();
-    request
-        .session()
-        .audited(SUBSCRIBE, &id, without_query(uri), async {
-            let ResourceRoute { request, capability, uri: real } = route?;
-            watch(&request, &capability, &real, uri).await
-        })
-        .await
-}
-
-async fn watch(
-    request: &RequestContext<'_>,
-    id: &str,
-    uri: &str,
-    shown: &str,
-) -> Result<(), CallError> {
-    let (session, subscriptions) = (request.session(), &request.host().0.subscriptions);
-    if subscriptions.count(&session.id) >= MAX_WATCHED {
-        return Err(CallError::new(
-            ErrorCode::RequestInvalid,
-            format!("this client is already subscribed to {MAX_WATCHED} resources"),
-        )
-        .hint("unsubscribe from some of them first"));
-    }
-    let capability = request.deck.whole_capability(id)?;
-    let lease = request.lease(&capability).await?;
-    let params = raw::object([("uri", json!(uri))]);
-    lease.request(SUBSCRIBE, Some(params), request.call).await?;
-    let watcher = ResourceWatcher { session: session.id.clone(), shown: shown.to_owned() };
-    subscriptions.add(watched_resource(request, &capability.definition, uri), watcher);
-    Ok(())
+    let watching = async {
+        let ResourceRoute { request, capability, uri: real } = route?;
+        watch(&request, &capability, &real, uri).await
+    };
+    request.session().audited(SUBSCRIBE, &id, without_query(uri), watching).await
 }
 
 /// Unsubscribes; the server is notified after the last subscriber of its connection.
@@ -92,6 +67,38 @@ pub async fn unsubscribe(
 ) -> Result<(), CallError> {
     let unwatching = unwatch(request, id, uri);
     request.session().audited(UNSUBSCRIBE, id, without_query(uri), unwatching).await
+}
+
+/// Unsubscribes from a listed resource.
+pub async fn unsubscribe_listed(request: &RequestContext<'_>, uri: &str) -> Result<(), CallError> {
+    let route = resources::find_route(request, uri).await;
+    let id = route.as_ref().map(|route| route.capability.clone()).unwrap_or_default();
+    let unwatching = async {
+        let ResourceRoute { request, capability, uri: real } = route?;
+        unwatch(&request, &capability, &real).await
+    };
+    request.session().audited(UNSUBSCRIBE, &id, without_query(uri), unwatching).await
+}
+
+async fn watch(
+    request: &RequestContext<'_>,
+    id: &str,
+    uri: &str,
+    shown: &str,
+) -> Result<(), CallError> {
+    let (session, subscriptions) = (request.session(), &request.host().0.subscriptions);
+    if subscriptions.uris_of(&session.id).len() >= MAX_WATCHED {
+        let message = format!("this client is already subscribed to {MAX_WATCHED} resources");
+        return Err(CallError::invalid_request(message).hint("unsubscribe from some of them first"));
+    }
+    let capability = request.deck.whole_capability(id)?;
+    let lease = request.lease(&capability).await?;
+    let params = raw::object([("uri", json!(uri))]);
+    lease.request(SUBSCRIBE, Some(params), request.call).await?;
+    let watcher = ResourceWatcher { session: session.id.clone(), shown: shown.to_owned() };
+    let watched = watched_resource(request, &capability.definition, uri);
+    subscriptions.0.lock().entry(watched).or_default().push(watcher);
+    Ok(())
 }
 
 async fn unwatch(request: &RequestContext<'_>, id: &str, uri: &str) -> Result<(), CallError> {
@@ -105,25 +112,12 @@ async fn unwatch(request: &RequestContext<'_>, id: &str, uri: &str) -> Result<()
     Ok(())
 }
 
-/// Unsubscribes from a listed resource.
-pub async fn unsubscribe_listed(request: &RequestContext<'_>, uri: &str) -> Result<(), CallError> {
-    let route = resources::find_route(request, uri).await;
-    let id = route.as_ref().map(|route| route.capability.clone()).unwrap_or_default();
-    request
-        .session()
-        .audited(UNSUBSCRIBE, &id, without_query(uri), async {
-            let ResourceRoute { request, capability, uri: real } = route?;
-            unwatch(&request, &capability, &real).await
-        })
-        .await
-}
-
 fn watched_resource(
     request: &RequestContext<'_>,
     definition: &Definition,
     uri: &str,
 ) -> WatchedResource {
-    let is_shared = request.connections().shares(request.host(), definition);
+    let is_shared = request.connections().shares(definition);
     WatchedResource {
         connection: (!is_shared).then(|| request.session().id.clone()),
         capability: definition.id.clone(),
@@ -150,52 +144,52 @@ impl Session {
 
     /// Every URI this client is subscribed to.
     pub fn watched_resources(&self) -> Vec<String> {
-        self.host.0.subscriptions.all_of(&self.id)
+        self.host.0.subscriptions.uris_of(&self.id)
     }
 
     /// Ends all subscriptions of this session. Its own connections end anyway; shared servers are
     /// notified.
     pub(crate) fn unsubscribe_all(&self) {
+        let catalog = self.host.catalog();
         for watched in self.host.0.subscriptions.remove_all(&self.id) {
-            let Some(capability) = self.host.catalog().get(watched.capability.as_str()).cloned()
-            else {
-                continue;
-            };
-            if watched.connection.is_none() {
-                let connections = SessionConnections::shared(self.connections.audience().clone());
-                let uris = vec![watched.uri];
+            if watched.connection.is_none()
+                && let Some(capability) = catalog.get(watched.capability.as_str())
+            {
+                let audience = self.connections.audience().clone();
+                let connections = SessionConnections::shared(&self.host, audience);
                 let definition = capability.definition.clone();
-                tell(self.host.clone(), definition, connections, UNSUBSCRIBE, uris);
+                tell(connections, definition, UNSUBSCRIBE, vec![watched.uri]);
             }
         }
     }
 }
 
-impl Host {
-    pub(crate) fn subscribe_again(
-        &self,
-        definition: &Arc<Definition>,
-        connection: Option<&Arc<str>>,
-        connections: impl FnOnce() -> SessionConnections,
-    ) {
-        let uris = self.0.subscriptions.uris(connection, &definition.id);
-        if !uris.is_empty() {
-            let (host, definition) = (self.clone(), definition.clone());
-            tell(host, definition, connections(), SUBSCRIBE, uris);
-        }
+/// Repeats the subscriptions of a connection that was opened again.
+pub(crate) fn subscribe_again(
+    connections: &SessionConnections,
+    definition: &Arc<Definition>,
+    own: Option<&OwnConnections>,
+) {
+    let host = &connections.host;
+    let uris = host.0.subscriptions.uris(own.map(|own| &own.client.session), &definition.id);
+    if !uris.is_empty() {
+        let connections = match own {
+            Some(_) => connections.clone(),
+            None => SessionConnections::shared(host, connections.audience().clone()),
+        };
+        tell(connections, definition.clone(), SUBSCRIBE, uris);
     }
 }
 
 fn tell(
-    host: Host,
-    definition: Arc<Definition>,
     connections: SessionConnections,
+    definition: Arc<Definition>,
     method: &'static str,
     uris: Vec<String>,
 ) {
     tokio::spawn(async move {
         let context = CallContext::detached(NOTIFY_TIMEOUT);
-        let Ok(lease) = connections.lease(&host, &definition, &context.cancel).await else {
+        let Ok(lease) = connections.lease(&definition, &context.cancel).await else {
             return;
         };
         for uri in uris {
@@ -208,10 +202,6 @@ fn tell(
 }
 
 impl ResourceSubscriptions {
-    fn add(&self, watched: WatchedResource, watcher: ResourceWatcher) {
-        self.0.lock().entry(watched).or_default().push(watcher);
-    }
-
     fn remove(&self, watched: &WatchedResource, session: &Arc<str>) -> bool {
         let mut table = self.0.lock();
         let Some(watchers) = table.get_mut(watched) else { return false };
@@ -235,11 +225,6 @@ impl ResourceSubscriptions {
         abandoned
     }
 
-    fn count(&self, session: &Arc<str>) -> usize {
-        let table = self.0.lock();
-        table.values().flatten().filter(|watcher| watcher.session == *session).count()
-    }
-
     fn uris(&self, connection: Option<&Arc<str>>, capability: &CapabilityId) -> Vec<String> {
         let table = self.0.lock();
         let of_this = table.keys().filter(|watched| {
@@ -248,7 +233,7 @@ impl ResourceSubscriptions {
         of_this.map(|watched| watched.uri.clone()).collect()
     }
 
-    fn all_of(&self, session: &Arc<str>) -> Vec<String> {
+    fn uris_of(&self, session: &Arc<str>) -> Vec<String> {
         let table = self.0.lock();
         let own = table.values().flatten().filter(|watcher| watcher.session == *session);
         own.map(|watcher| watcher.shown.clone()).collect()

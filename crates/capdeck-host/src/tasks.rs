@@ -7,7 +7,6 @@
 //! id is a handle, not a proof: a request must come from the principal that owns the task.
 
 mod calls;
-mod completed_task;
 mod errors;
 mod followed_task;
 mod inbox;
@@ -20,15 +19,17 @@ mod translated_task;
 
 use std::time::Duration;
 
-use capdeck_backend::{CallError, ErrorCode};
-use capdeck_catalog::{RawMembers, ServerDetails};
+use capdeck_backend::CallError;
+use capdeck_catalog::RawMembers;
 use capdeck_definition::CapabilityId;
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 
 pub(crate) use calls::{TaskCall, call_tool};
-pub(crate) use notices::{CORE_NOTICE, EXTENSION_NOTICE};
+pub(crate) use notices::{
+    CORE_NOTICE, EXTENSION_NOTICE, ask_for_task, core_task_changed, extension_task_changed,
+};
 pub use notices::{unwatch_task, watch_task};
-pub(crate) use support::{with_extension, with_task_support, without_extension};
+pub(crate) use support::{has_extension, with_extension, with_task_support, without_extension};
 pub(crate) use task_store::TaskStore;
 
 use crate::{RequestContext, Session, forward::send, raw};
@@ -63,33 +64,32 @@ pub async fn answer(
     id: &CapabilityId,
     method: &str,
     params: RawMembers,
-) -> Result<Box<RawValue>, CallError> {
+) -> raw::Answer {
     let session = request.session();
-    let about = params.get("taskId").and_then(|id| raw::string(id)).unwrap_or_default();
-    request
-        .session()
-        .audited(method, id.as_str(), &about, async {
-            match (session.tasks, method) {
-                (TaskForm::Extension, "tasks/list" | "tasks/result") => {
-                    Err(errors::no_such_method(
-                        method,
-                        "`tasks/get` returns everything about one task, including its result",
-                    ))
-                }
-                (TaskForm::Core | TaskForm::Awaited, "tasks/update") => {
-                    Err(errors::no_such_method(
-                        method,
-                        "ask for the task's result, and its questions come as requests",
-                    ))
-                }
-                (TaskForm::Core, "tasks/list") => listing::list_tasks(request, id, params).await,
-                (TaskForm::Extension, _) if !session.declares_tasks() => {
-                    Err(errors::undeclared(&format!("`{method}`")))
-                }
-                _ => answer_about(request, id, &about, method, params).await,
+    let about = raw::get::<String>(&params, "taskId");
+    let subject = about.clone().unwrap_or_default();
+    let answering = async {
+        match (session.tasks, method) {
+            (TaskForm::Extension, "tasks/list" | "tasks/result") => Err(errors::no_such_method(
+                method,
+                "`tasks/get` returns everything about one task, including its result",
+            )),
+            (TaskForm::Core | TaskForm::Awaited, "tasks/update") => Err(errors::no_such_method(
+                method,
+                "ask for the task's result, and its questions come as requests",
+            )),
+            (TaskForm::Core, "tasks/list") => listing::list_tasks(request, id, params).await,
+            (TaskForm::Extension, _) if !session.declares_tasks() => {
+                Err(errors::undeclared(&format!("`{method}`")))
             }
-        })
-        .await
+            _ => {
+                let about =
+                    about.ok_or_else(|| CallError::invalid_request("`taskId` must be a string"))?;
+                answer_about(request, id, &about, method, params).await
+            }
+        }
+    };
+    session.audited(method, id.as_str(), &subject, answering).await
 }
 
 async fn answer_about(
@@ -98,10 +98,7 @@ async fn answer_about(
     task_id: &str,
     method: &str,
     params: RawMembers,
-) -> Result<Box<RawValue>, CallError> {
-    if params.get("taskId").and_then(|id| raw::string(id)).is_none() {
-        return Err(CallError::new(ErrorCode::RequestInvalid, "`taskId` must be a string"));
-    }
+) -> raw::Answer {
     let session = request.session();
     let capability = request.capability(id.as_str())?;
     let key = session.task_key(id, task_id);
@@ -114,65 +111,49 @@ async fn answer_about(
                 // Answered when the task has ended, however long that takes.
                 context.timeout = Some(MAX_RESULT_WAIT);
             }
-            let answer =
-                send(&request.with_call(&context), id.as_str(), method, Some(params)).await?;
-            if method == "tasks/get" {
-                renew(session, &key, &answer);
-            }
-            return Ok(answer);
+            send(&request.with_call(&context), id.as_str(), method, Some(params)).await?
         }
-        (HostTask::Followed(task), "tasks/get") => task.look(&request.call.cancel).await?,
+        (HostTask::Followed(task), "tasks/get") => {
+            raw::text(&task.look(&request.call.cancel).await?)?
+        }
         (HostTask::Followed(task), "tasks/update") => {
             task.update(&params)?;
-            RawMembers::new()
+            raw::text(&RawMembers::new())?
         }
         (HostTask::Followed(task), "tasks/cancel") => {
             task.cancel(&request.call.cancel).await?;
-            RawMembers::new()
+            raw::text(&RawMembers::new())?
         }
-        (HostTask::Translated(task), "tasks/get") => task.look(&target).await?,
-        (HostTask::Translated(task), "tasks/cancel") => task.cancel(&target).await?,
+        (HostTask::Translated(task), "tasks/get") => raw::text(&task.look(&target).await?)?,
+        (HostTask::Translated(task), "tasks/cancel") => raw::text(&task.cancel(&target).await?)?,
         (HostTask::Translated(task), "tasks/result") => {
-            return related_result(&task.result(&target).await?, task_id);
+            related_result(&task.result(&target).await?, task_id)?
         }
-        (HostTask::Completed(kept), "tasks/get") => kept.task(task_id),
-        (HostTask::Completed(kept), "tasks/result") => {
-            return related_result(&kept.result, task_id);
-        }
+        (HostTask::Completed(kept), "tasks/get") => raw::text(&kept.task(task_id))?,
+        (HostTask::Completed(kept), "tasks/result") => related_result(&kept.result, task_id)?,
         (HostTask::Completed(_), "tasks/cancel") => return Err(translated_task::is_over(task_id)),
         // A client that changed its era between two requests names a task of the other form.
         _ => return Err(errors::unknown(task_id)),
     };
-    let answer = to_raw_value(&answer).map_err(errors::unwritable)?;
-    if method == "tasks/get" {
-        renew(session, &key, &answer);
+    if method == "tasks/get"
+        && let Ok((_, seen)) = TaskState::read(&answer)
+    {
+        session.host.0.tasks.renew(&key, &seen);
     }
     Ok(answer)
 }
 
-fn renew(session: &Session, key: &TaskKey, answer: &RawValue) {
-    let task = serde_json::from_str::<RawMembers>(answer.get()).ok();
-    if let Some(seen) = task.as_ref().and_then(TaskState::of) {
-        session.host.0.tasks.renew(key, &seen);
-    }
-}
-
 impl Session {
-    pub(crate) fn offers_tasks_by_extension(&self, facts: &ServerDetails) -> bool {
-        self.tasks == TaskForm::Core
-            && facts.is_modern()
-            && support::has_extension(&facts.capabilities)
-    }
-
     fn task_key(&self, capability: &CapabilityId, id: &str) -> TaskKey {
         let (owner, capability) = (self.principal.clone(), capability.clone());
         TaskKey { owner, capability, id: id.to_owned() }
     }
 }
 
-fn related_result(result: &RawValue, id: &str) -> Result<Box<RawValue>, CallError> {
-    let mut members: RawMembers = serde_json::from_str(result.get()).map_err(errors::unwritable)?;
+fn related_result(result: &RawValue, id: &str) -> raw::Answer {
+    let mut members: RawMembers =
+        serde_json::from_str(result.get()).map_err(CallError::internal)?;
     members.shift_remove("resultType");
     task_state::relate(&mut members, id);
-    to_raw_value(&members).map_err(errors::unwritable)
+    raw::text(&members)
 }

@@ -8,8 +8,10 @@ use capdeck_definition::{Backend, PinMode, PolicyEffect};
 use serde_json::{json, value::RawValue};
 
 use crate::{
-    RequestContext, TaskForm, artifacts, forward::forward, listing, prompts, raw, resources,
-    tasks::with_task_support,
+    RequestContext, TaskForm, artifacts,
+    forward::forward,
+    listing, prompts, raw, resources,
+    tasks::{has_extension, with_task_support},
 };
 
 /// The server's facts about itself; connects to it. Other backends have plain facts.
@@ -36,9 +38,9 @@ pub async fn server_facts(
         });
     }
     let lease = request.lease(&capability).await?;
-    let facts = lease.server().ok_or_else(|| {
-        CallError::new(ErrorCode::InternalError, format!("`{id}` is connected without a handshake"))
-    })?;
+    let facts = lease
+        .server()
+        .ok_or_else(|| CallError::internal(format!("`{id}` is connected without a handshake")))?;
     Ok(if capability.tools_only { of_tools_only(facts) } else { facts })
 }
 
@@ -48,7 +50,7 @@ pub async fn answer(
     id: &str,
     method: &str,
     params: Option<RawMembers>,
-) -> Result<Box<RawValue>, CallError> {
+) -> raw::Answer {
     let capability = request.capability(id)?;
     let is_server = matches!(capability.definition.backend, Backend::Mcp(_));
     if method == "resources/read"
@@ -63,7 +65,7 @@ pub async fn answer(
         let mut answer = forward(request, id, method, params).await?;
         if method == "tools/list" && request.session().tasks == TaskForm::Core {
             let facts = request.lease(&capability).await?.server();
-            if facts.is_some_and(|facts| request.session().offers_tasks_by_extension(&facts)) {
+            if facts.is_some_and(|one| one.is_modern() && has_extension(&one.capabilities)) {
                 answer = with_task_support(&answer)?;
             }
         }
@@ -82,11 +84,11 @@ pub async fn answer(
                 Some(known) => known.clone(),
                 None => listing::discover(request, &capability.definition).await?,
             };
-            to_json(&json!({ "tools": discovery.tools }))
+            raw::text(&json!({ "tools": discovery.tools }))
         }
-        "resources/list" => to_json(&json!({ "resources": [] })),
+        "resources/list" => raw::text(&json!({ "resources": [] })),
         "resources/templates/list" => {
-            to_json(&json!({ "resourceTemplates": [artifacts::template()] }))
+            raw::text(&json!({ "resourceTemplates": [artifacts::template()] }))
         }
         "resources/read" => Err(CallError::new(
             ErrorCode::ResourceNotFound,
@@ -102,16 +104,16 @@ async fn answer_for_members(
     id: &str,
     method: &str,
     params: Option<RawMembers>,
-) -> Result<Box<RawValue>, CallError> {
+) -> raw::Answer {
     let params = params.unwrap_or_default();
-    let text = |key: &str| params.get(key).and_then(|text| raw::string(text));
+    let text = |key: &str| raw::get::<String>(&params, key);
     let view = || listing::discovered_offers(request);
     match method {
-        "resources/list" => to_json(&json!({ "resources": view().await.resources() })),
+        "resources/list" => raw::text(&json!({ "resources": view().await.resources() })),
         "resources/templates/list" => {
-            to_json(&json!({ "resourceTemplates": view().await.resource_templates() }))
+            raw::text(&json!({ "resourceTemplates": view().await.resource_templates() }))
         }
-        "prompts/list" => to_json(&json!({ "prompts": view().await.prompts() })),
+        "prompts/list" => raw::text(&json!({ "prompts": view().await.prompts() })),
         "resources/read" => {
             resources::read(request, &text("uri").unwrap_or_default(), params).await
         }
@@ -129,12 +131,12 @@ async fn screen_list(
     request: &RequestContext<'_>,
     capability: &Capability,
     answer: &RawValue,
-) -> Result<Box<RawValue>, CallError> {
+) -> raw::Answer {
     let broken = |error: serde_json::Error| {
-        CallError::new(
-            ErrorCode::DownstreamProtocolError,
-            format!("`{}` sent an invalid list: {error}", capability.definition.id),
-        )
+        CallError::protocol_error(format!(
+            "`{}` sent an invalid list: {error}",
+            capability.definition.id
+        ))
     };
     let mut page: RawMembers = serde_json::from_str(answer.get()).map_err(broken)?;
     let Some(tools) = page.get("tools") else { return Ok(answer.to_owned()) };
@@ -160,17 +162,12 @@ async fn screen_list(
             deck.effect_on(capability, tool.name(), Some(tool.as_ref())) != PolicyEffect::Deny
         })
         .collect();
-    page.insert("tools".to_owned(), serde_json::value::to_raw_value(&shown).map_err(broken)?);
-    serde_json::value::to_raw_value(&page).map_err(broken)
+    raw::set(&mut page, "tools", &shown);
+    raw::text(&page)
 }
 
 fn of_tools_only(mut facts: ServerDetails) -> ServerDetails {
     facts.capabilities.retain(|name, _| matches!(name.as_str(), "tools" | "tasks" | "extensions"));
     facts.instructions = None;
     facts
-}
-
-fn to_json(value: &impl serde::Serialize) -> Result<Box<RawValue>, CallError> {
-    serde_json::value::to_raw_value(value)
-        .map_err(|error| CallError::new(ErrorCode::InternalError, error.to_string()))
 }

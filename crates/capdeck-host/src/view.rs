@@ -4,7 +4,6 @@ mod direct;
 mod instructions;
 mod list_repair;
 mod on_demand;
-mod original_uris;
 mod policy;
 mod resolved_name;
 mod tool_list;
@@ -19,7 +18,7 @@ use capdeck_definition::{Backend, CapabilityId, Exposure};
 use capdeck_sandbox::DeckOperation;
 use serde_json::value::RawValue;
 
-use self::original_uris::OriginalUris;
+use self::direct::OriginalUris;
 use crate::{
     CapabilityRelevance,
     code_mode::{CODE_MODE_TOKENS, code_mode_tool},
@@ -27,9 +26,10 @@ use crate::{
 
 pub use direct::PromptRoute;
 pub(crate) use direct::resource_uri;
-pub(crate) use on_demand::ToolBundle;
+pub(crate) use on_demand::{ToolBundle, bundle, bundles, chosen_capabilities, chosen_tools};
 pub use policy::ViewPolicy;
 pub(crate) use resolved_name::ResolvedName;
+pub(crate) use tool_list::add_origin;
 pub use tool_list::{META_TOOLS, direct_tokens};
 
 /// The tools that one client sees. Immutable; a new catalog means a new view.
@@ -134,7 +134,7 @@ impl View {
     fn offer_setup(&mut self, budget: &TokenBudget) {
         if self.offers_setup() {
             let room = if budget.is_strict { budget.left } else { usize::MAX };
-            self.setup_tools = self.setup_tool(room);
+            self.setup_tools = on_demand::setup_tool(self, room);
         }
     }
 

@@ -33,7 +33,7 @@ impl Host {
     pub fn watch(&self) -> Result<(), WatchError> {
         let changes = Arc::new(Notify::new());
         let state_dir = self.settings().state_dir.clone();
-        let (list, only_capsules) = (self.capsule_list(), Arc::new(Mutex::new(None)));
+        let (list, only_capsules) = (capsule_list(self), Arc::new(Mutex::new(None)));
         let theirs = Arc::clone(&only_capsules);
         if let Some(folder) = state_dir.join(APPROVED_PINS_FILE).parent() {
             // A folder can only be watched once it exists; without it, approvals are seen at the
@@ -56,7 +56,7 @@ impl Host {
             }
         })?;
         let mut watched = Vec::new();
-        update_watches(&mut watcher, &mut watched, self.watch_list(&only_capsules));
+        update_watches(&mut watcher, &mut watched, watch_list(self, &only_capsules));
         let host = self.clone();
         tokio::spawn(async move {
             loop {
@@ -72,8 +72,11 @@ impl Host {
                         tracing::error!(%error, "reloading the deck panicked");
                     }
                     // Reading once more catches changes in a new folder before it was watched.
-                    if !update_watches(&mut watcher, &mut watched, host.watch_list(&only_capsules))
-                    {
+                    if !update_watches(
+                        &mut watcher,
+                        &mut watched,
+                        watch_list(&host, &only_capsules),
+                    ) {
                         break;
                     }
                 }
@@ -81,32 +84,32 @@ impl Host {
         });
         Ok(())
     }
+}
 
-    /// Lists the capsules. The capsule capability is in the deck while there are any.
-    fn capsule_list(&self) -> Option<PathBuf> {
-        self.capsules()?.list_file()
-    }
+/// Lists the capsules. The capsule capability is in the deck while there are any.
+fn capsule_list(host: &Host) -> Option<PathBuf> {
+    host.capsules()?.list_file()
+}
 
-    /// All folders to watch; sets the folder that is watched only for capsules, which also has
-    /// other files.
-    fn watch_list(&self, only_capsules: &Mutex<Option<PathBuf>>) -> Vec<PathBuf> {
-        let settings = self.settings();
-        let roots = settings.user_roots.iter().map(|root| root.dir.clone());
-        // Other processes decide about trust and set-up; their files show it.
-        let state = DECISIONS.map(|name| settings.state_dir.join(name));
-        let mut paths: Vec<PathBuf> =
-            self.deck().watched.iter().cloned().chain(roots).chain(state).collect();
-        if let Some(project) = &settings.project {
-            paths.push(project.dir.clone());
-        }
-        let mut folders: Vec<PathBuf> =
-            paths.into_iter().filter_map(|path| nearest_existing(&path)).collect();
-        let capsules = self.capsule_list().and_then(|list| nearest_existing(&list));
-        let capsules = capsules.filter(|folder| !folders.contains(folder));
-        folders.extend(capsules.clone());
-        *only_capsules.lock() = capsules;
-        folders
+/// All folders to watch; sets the folder that is watched only for capsules, which also has
+/// other files.
+fn watch_list(host: &Host, only_capsules: &Mutex<Option<PathBuf>>) -> Vec<PathBuf> {
+    let settings = host.settings();
+    let roots = settings.user_roots.iter().map(|root| root.dir.clone());
+    // Other processes decide about trust and set-up; their files show it.
+    let state = DECISIONS.map(|name| settings.state_dir.join(name));
+    let mut paths: Vec<PathBuf> =
+        host.deck().watched.iter().cloned().chain(roots).chain(state).collect();
+    if let Some(project) = &settings.project {
+        paths.push(project.dir.clone());
     }
+    let mut folders: Vec<PathBuf> =
+        paths.into_iter().filter_map(|path| nearest_existing(&path)).collect();
+    let capsules = capsule_list(host).and_then(|list| nearest_existing(&list));
+    let capsules = capsules.filter(|folder| !folders.contains(folder));
+    folders.extend(capsules.clone());
+    *only_capsules.lock() = capsules;
+    folders
 }
 
 async fn wait_until_settled(changes: &Notify) {

@@ -1,23 +1,21 @@
-//! One approval, as stored and as shown.
+//! One approval, as stored with its seal and as shown.
+
+use std::{fs, io, path::Path};
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
-use super::{APPROVAL_LIFETIME, ApprovalRequest, REQUEST_LIFETIME, seal::SealKey};
+use super::{APPROVAL_LIFETIME, ApprovalRequest, REQUEST_LIFETIME};
+use crate::durable;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ApprovalRecord {
     pub(super) id: String,
-    capability: String,
-    fingerprint: String,
-    tool: String,
-    pub(super) definition: Option<String>,
-    arguments_digest: String,
-    arguments: String,
-    client: String,
-    principal: String,
+    #[serde(flatten)]
+    pub(super) call: ApprovalRequest,
     requested_at: Timestamp,
     pub(super) approved_at: Option<Timestamp>,
     #[serde(default)]
@@ -80,14 +78,7 @@ impl ApprovalRecord {
         }
         Self {
             id,
-            capability: call.capability.clone(),
-            fingerprint: call.fingerprint.clone(),
-            tool: call.tool.clone(),
-            definition: call.definition.clone(),
-            arguments_digest: call.arguments_digest.clone(),
-            arguments: call.arguments.clone(),
-            client: call.client.clone(),
-            principal: call.principal.clone(),
+            call: call.clone(),
             requested_at: now,
             approved_at: None,
             is_standing: false,
@@ -103,10 +94,6 @@ impl ApprovalRecord {
         self.seal == self.expected_seal(key) && self.expires_at().is_none_or(|end| now < end)
     }
 
-    pub(super) fn is_waiting_for(&self, call: &ApprovalRequest) -> bool {
-        self.approved_at.is_none() && self.is_same_call(call)
-    }
-
     pub(super) fn covers_call(&self, call: &ApprovalRequest) -> bool {
         self.approved_at.is_some() && !self.is_standing && self.is_same_call(call)
     }
@@ -114,22 +101,21 @@ impl ApprovalRecord {
     pub(super) fn covers_tool(&self, call: &ApprovalRequest) -> bool {
         self.approved_at.is_some()
             && self.is_standing
-            && self.definition.is_some()
+            && self.call.definition.is_some()
             && self.is_same_tool(call)
     }
 
     fn is_same_tool(&self, call: &ApprovalRequest) -> bool {
-        self.capability == call.capability
-            && self.fingerprint == call.fingerprint
-            && self.tool == call.tool
-            && self.definition == call.definition
+        let own = &self.call;
+        (&own.capability, &own.fingerprint, &own.tool, &own.definition)
+            == (&call.capability, &call.fingerprint, &call.tool, &call.definition)
     }
 
-    fn is_same_call(&self, call: &ApprovalRequest) -> bool {
+    pub(super) fn is_same_call(&self, call: &ApprovalRequest) -> bool {
+        let own = &self.call;
         self.is_same_tool(call)
-            && self.arguments_digest == call.arguments_digest
-            && self.client == call.client
-            && self.principal == call.principal
+            && (&own.arguments_digest, &own.client, &own.principal)
+                == (&call.arguments_digest, &call.client, &call.principal)
     }
 
     fn expires_at(&self) -> Option<Timestamp> {
@@ -146,14 +132,15 @@ impl ApprovalRecord {
             Some(_) if self.is_standing => ApprovalState::Standing,
             Some(_) => ApprovalState::Approved,
         };
+        let call = &self.call;
         Approval {
             id: self.id.clone(),
             state,
-            capability: self.capability.clone(),
-            tool: self.tool.clone(),
-            arguments: if self.is_standing { String::new() } else { self.arguments.clone() },
-            client: self.client.clone(),
-            principal: self.principal.clone(),
+            capability: call.capability.clone(),
+            tool: call.tool.clone(),
+            arguments: if self.is_standing { String::new() } else { call.arguments.clone() },
+            client: call.client.clone(),
+            principal: call.principal.clone(),
             requested_at: self.requested_at,
             approved_at: self.approved_at,
             expires_at: self.expires_at(),
@@ -162,16 +149,17 @@ impl ApprovalRecord {
 
     fn expected_seal(&self, key: &SealKey) -> String {
         let time = |time: Timestamp| time.as_nanosecond().to_string();
+        let call = &self.call;
         key.seal(&[
             &self.id,
-            &self.capability,
-            &self.fingerprint,
-            &self.tool,
-            self.definition.as_deref().unwrap_or_default(),
-            &self.arguments_digest,
-            &self.arguments,
-            &self.client,
-            &self.principal,
+            &call.capability,
+            &call.fingerprint,
+            &call.tool,
+            call.definition.as_deref().unwrap_or_default(),
+            &call.arguments_digest,
+            &call.arguments,
+            &call.client,
+            &call.principal,
             &time(self.requested_at),
             &self.approved_at.map(time).unwrap_or_default(),
             if self.is_standing { "standing" } else { "once" },
@@ -182,4 +170,84 @@ impl ApprovalRecord {
 /// Short enough to type. It need not be secret: approving takes access to this machine.
 fn short_id() -> String {
     uuid::Uuid::new_v4().simple().to_string().chars().take(8).collect()
+}
+
+/// The block size of SHA-256, to which HMAC pads its key.
+const SHA256_BLOCK_BYTES: usize = 64;
+
+/// A key of this machine that authenticates the entries Capdeck wrote.
+pub(super) struct SealKey([u8; 32]);
+
+impl SealKey {
+    /// Loads the key, or creates it. Only its owner can read the file.
+    pub(super) fn load_or_create(path: &Path) -> io::Result<Self> {
+        match fs::read(path) {
+            Ok(bytes) => bytes.as_slice().try_into().map(Self).map_err(|_| {
+                let path = path.display();
+                let message =
+                    format!("`{path}` is not a valid key; delete the file to create a new one");
+                io::Error::new(io::ErrorKind::InvalidData, message)
+            }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                durable::create_key::<32>(path)?;
+                Self::load_or_create(path)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn seal(&self, fields: &[&str]) -> String {
+        // The lengths prevent moving the border between two neighbouring fields.
+        let lengths: Vec<[u8; 8]> =
+            fields.iter().map(|field| (field.len() as u64).to_be_bytes()).collect();
+        let parts = lengths.iter().zip(fields);
+        let parts = parts.flat_map(|(length, field)| [length.as_slice(), field.as_bytes()]);
+        hmac(&self.0, parts)
+    }
+}
+
+fn hmac<'a>(key: &[u8], parts: impl Iterator<Item = &'a [u8]>) -> String {
+    let padded = |pad: u8| {
+        let mut block = [pad; SHA256_BLOCK_BYTES];
+        block.iter_mut().zip(key).for_each(|(byte, key)| *byte ^= key);
+        Sha256::new_with_prefix(block)
+    };
+    let mut inner = padded(0x36);
+    parts.for_each(|part| inner.update(part));
+    let outer = padded(0x5c).chain_update(inner.finalize()).finalize();
+    outer.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seal_is_hmac_sha256() {
+        // Case 2 of RFC 4231.
+        let seal = hmac(b"Jefe", [b"what do ya want ".as_slice(), b"for nothing?"].into_iter());
+        assert_eq!(seal, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+    }
+
+    #[test]
+    fn fields_cannot_be_shifted_and_keys_differ() {
+        let (one, other) = (SealKey([1; 32]), SealKey([2; 32]));
+        assert_eq!(one.seal(&["a", "bc"]), one.seal(&["a", "bc"]));
+        assert_ne!(one.seal(&["a", "bc"]), one.seal(&["ab", "c"]));
+        assert_ne!(one.seal(&["a"]), one.seal(&["a", ""]));
+        assert_ne!(one.seal(&["a"]), other.seal(&["a"]));
+    }
+
+    #[test]
+    fn a_key_is_made_once_and_only_its_owner_reads_it() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("approvals/key");
+        let first = SealKey::load_or_create(&path).unwrap();
+        let second = SealKey::load_or_create(&path).unwrap();
+        assert_eq!(first.0, second.0);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o077, 0);
+        fs::write(&path, "short").unwrap();
+        assert!(SealKey::load_or_create(&path).is_err());
+    }
 }

@@ -95,7 +95,8 @@ impl Host {
             each_line(&file, |line| lines.extend(Some(line).filter(|line| filter.fits(line))))?;
             found.extend(lines.into_iter().rev().take(most - found.len()));
             let is_older = |since: Timestamp| {
-                day_of(&file).is_some_and(|day| day < since.strftime("%Y-%m-%d").to_string())
+                let day = file.file_stem().and_then(|day| day.to_str());
+                day.is_some_and(|day| day < since.strftime("%Y-%m-%d").to_string().as_str())
             };
             if found.len() >= most || filter.since.is_some_and(is_older) {
                 break;
@@ -141,10 +142,6 @@ fn days(folder: &Path) -> io::Result<Vec<PathBuf>> {
         .collect();
     files.sort();
     Ok(files)
-}
-
-fn day_of(file: &Path) -> Option<String> {
-    file.file_stem()?.to_str().map(str::to_owned)
 }
 
 /// Skips a line that cannot be read, such as one that is being written.

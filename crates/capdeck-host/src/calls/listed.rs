@@ -52,7 +52,7 @@ async fn find_unlisted<'a>(
         return Ok(Some((request, route)));
     }
     let Some((id, tool)) = view.find(name) else { return refuse_unlisted(deck, name) };
-    let capability = deck.capability_of_tool(&id, &tool)?;
+    let capability = gate::require_offered(deck, &id, Some(&tool))?;
     let is_direct = || view.direct().iter().any(|one| one.definition.id.as_str() == id);
     match deck.held(&capability, &tool) {
         ToolLookup::Held(error) => return Err(error),
@@ -82,7 +82,7 @@ fn refuse_unlisted<T>(deck: &DeckSnapshot<'_>, name: &str) -> Result<Option<T>, 
             false => Ok(None),
         };
     };
-    let capability = deck.capability_of_tool(&id, &tool)?;
+    let capability = gate::require_offered(deck, &id, Some(&tool))?;
     if let ToolLookup::Held(error) = deck.held(&capability, &tool) {
         return Err(error);
     }
@@ -105,8 +105,7 @@ fn refuse_unlisted<T>(deck: &DeckSnapshot<'_>, name: &str) -> Result<Option<T>, 
     if capability.discovery.is_none()
         && let Some(failure) = deck.session().host.last_failure(&id)
     {
-        return Err(CallError::new(ErrorCode::ServerUnavailable, failure.message)
-            .hint(format!("see: capdeck why {id}")));
+        return Err(CallError::unavailable(failure.message).hint(format!("see: capdeck why {id}")));
     }
     let near = deck.catalog().nearest_tool(&id, &tool).map(|near| view.name_of(&id, near));
     match near.filter(|near| view.route(near).is_some()) {

@@ -12,18 +12,19 @@ use serde_json::{Value, json, value::RawValue};
 
 use super::{CallForm, ToolRequest};
 use crate::{
-    Host, RequestContext, artifacts,
+    RequestContext, artifacts,
     deck_snapshot::{DeckSnapshot, ToolLookup},
+    gate,
     pins::declares_its_tools,
     projection, raw,
 };
 
-pub(super) struct ResolvedCall<'a> {
-    pub(super) request: RequestContext<'a>,
-    pub(super) call: Cow<'a, ToolRequest>,
-    pub(super) capability: Arc<Capability>,
+pub(crate) struct ResolvedCall<'a> {
+    pub(crate) request: RequestContext<'a>,
+    pub(crate) call: Cow<'a, ToolRequest>,
+    pub(crate) capability: Arc<Capability>,
     /// `None` only where the server itself decides.
-    pub(super) tool: Option<Arc<Tool>>,
+    pub(crate) tool: Option<Arc<Tool>>,
 }
 
 pub(super) struct CallRejection {
@@ -46,9 +47,10 @@ impl CallRejection {
 }
 
 enum ToolMatch {
-    Found(Arc<Capability>, Option<Arc<Tool>>),
+    /// `None` where the server itself decides.
+    Found(Option<Arc<Tool>>),
     /// The backend may offer something else by now.
-    RefusedByList(Arc<Capability>, CallError),
+    RefusedByList(CallError),
     /// The catalog is older than a person's decision.
     Outdated,
 }
@@ -71,6 +73,7 @@ impl ResolveAttempts {
     }
 }
 
+/// Finds the tool of a call and checks the arguments, in a catalog that is recent enough to decide by.
 pub(super) async fn resolve<'a>(
     mut request: RequestContext<'a>,
     call: &'a ToolRequest,
@@ -80,22 +83,20 @@ pub(super) async fn resolve<'a>(
         let deck = &request.deck;
         let refused = |error| CallRejection::of(deck, call, error);
         let read = call.without_reserved(|| deck.is_of_capability_file(&call.capability));
-        let outcome = match look_up(&request, &read, &attempts).map_err(refused)? {
-            ToolMatch::Found(capability, tool) => {
-                match is_list_current(&request, &capability, &mut attempts).await {
-                    Ok(true) => {
-                        return Ok(ResolvedCall { request, call: read, capability, tool });
-                    }
-                    Ok(false) => Ok(()),
-                    Err(error) => Err(error),
+        let capability = gate::require_offered(deck, &read.capability, Some(&read.tool));
+        let capability = capability.map_err(refused)?;
+        match match_call(deck, &capability, &read, &attempts).map_err(refused)? {
+            ToolMatch::Found(tool) => {
+                let checking = is_list_current(&request, &capability, &mut attempts);
+                if checking.await.map_err(refused)? {
+                    return Ok(ResolvedCall { request, call: read, capability, tool });
                 }
             }
-            ToolMatch::RefusedByList(capability, error) => {
-                ask_before_refusing(&request, &capability, error, &mut attempts).await
+            other => {
+                let trying = try_again(&request, &capability, &call.tool, other, &mut attempts);
+                trying.await.map_err(refused)?;
             }
-            ToolMatch::Outdated => rebuild_once(request.host(), &call.tool, &mut attempts),
-        };
-        outcome.map_err(refused)?;
+        }
         request = request.renewed();
     }
 }
@@ -110,12 +111,9 @@ pub async fn find_tool(
     let mut attempts = ResolveAttempts::default();
     let mut request = Cow::Borrowed(request);
     loop {
-        match tool_in(&request.deck, capability, name, &attempts)? {
-            ToolMatch::Found(_, tool) => return Ok(tool),
-            ToolMatch::RefusedByList(capability, error) => {
-                ask_before_refusing(&request, &capability, error, &mut attempts).await?;
-            }
-            ToolMatch::Outdated => rebuild_once(request.host(), name, &mut attempts)?,
+        match match_tool(&request.deck, capability, name, &attempts)? {
+            ToolMatch::Found(tool) => return Ok(tool),
+            other => try_again(&request, capability, name, other, &mut attempts).await?,
         }
         request = Cow::Owned(request.renewed());
     }
@@ -132,7 +130,7 @@ pub(crate) async fn refresh_list(
     if declares_its_tools(definition) {
         return Err(refusal);
     }
-    match request.host().discover(definition, request.connections(), request.call).await {
+    match request.connections().discover(definition, request.call).await {
         Ok(_) => Ok(()),
         Err(error) if capability.discovery.is_none() => Err(error),
         Err(error) => Err(CallError {
@@ -145,29 +143,33 @@ pub(crate) async fn refresh_list(
     }
 }
 
-async fn ask_before_refusing(
+/// Brings the catalog up to date, once for each reason. `Err` when that would not help.
+async fn try_again(
     request: &RequestContext<'_>,
     capability: &Capability,
-    refusal: CallError,
+    tool: &str,
+    matched: ToolMatch,
     attempts: &mut ResolveAttempts,
 ) -> Result<(), CallError> {
-    if !attempts.may_ask(capability) {
-        return Err(refusal);
+    match matched {
+        ToolMatch::Found(_) => Ok(()),
+        ToolMatch::RefusedByList(refusal) if !attempts.may_ask(capability) => Err(refusal),
+        ToolMatch::RefusedByList(refusal) => {
+            match refresh_list(request, capability, refusal).await {
+                // The call goes to the server, which reports what is wrong.
+                Err(_) if request.deck.server_decides(capability) => Ok(()),
+                outcome => outcome,
+            }
+        }
+        ToolMatch::Outdated if std::mem::replace(&mut attempts.has_rebuilt, true) => {
+            let message = format!("the approval of `{tool}` is being changed; call again");
+            Err(CallError::new(ErrorCode::ApprovalRequired, message))
+        }
+        ToolMatch::Outdated => {
+            request.host().rebuild();
+            Ok(())
+        }
     }
-    match refresh_list(request, capability, refusal).await {
-        // The call goes to the server, which reports what is wrong.
-        Err(_) if request.deck.server_decides(capability) => Ok(()),
-        outcome => outcome,
-    }
-}
-
-fn rebuild_once(host: &Host, tool: &str, attempts: &mut ResolveAttempts) -> Result<(), CallError> {
-    if std::mem::replace(&mut attempts.has_rebuilt, true) {
-        let message = format!("the approval of `{tool}` is being changed; call again");
-        return Err(CallError::new(ErrorCode::ApprovalRequired, message));
-    }
-    host.rebuild();
-    Ok(())
 }
 
 /// True when the list that has the tool is recent enough to decide by. Otherwise it was read again:
@@ -181,35 +183,12 @@ async fn is_list_current(
     if !holds_changes || !attempts.may_ask(capability) {
         return Ok(true);
     }
-    let (host, connections) = (request.host(), request.connections());
-    host.require_current_list(&capability.definition, connections, request.call).await?;
+    let connections = request.connections();
+    connections.require_current_list(&capability.definition, request.call).await?;
     Ok(request.deck.is_current())
 }
 
-fn look_up(
-    request: &RequestContext<'_>,
-    call: &ToolRequest,
-    attempts: &ResolveAttempts,
-) -> Result<ToolMatch, CallError> {
-    let deck = &request.deck;
-    let capability = deck.capability_of_tool(&call.capability, &call.tool)?;
-    let found = tool_in(deck, &capability, &call.tool, attempts)?;
-    let ToolMatch::Found(_, tool) = &found else { return Ok(found) };
-    if !deck.catalog().is_open() {
-        artifacts::check_arguments(deck, call.arguments.as_deref())?;
-    }
-    if let Some(tool) = tool {
-        let arguments = read_arguments(&capability, tool, call.arguments.as_deref())?;
-        let checked = check_arguments(&capability, tool, &arguments, &call.form)
-            .and_then(|()| projection::check(&call.fields, &capability, tool));
-        if let Err(error) = checked {
-            return Ok(ToolMatch::RefusedByList(capability, error));
-        }
-    }
-    Ok(found)
-}
-
-fn tool_in(
+fn match_tool(
     deck: &DeckSnapshot<'_>,
     capability: &Arc<Capability>,
     name: &str,
@@ -217,16 +196,34 @@ fn tool_in(
 ) -> Result<ToolMatch, CallError> {
     let is_listed = || attempts.has_asked(capability) || capability.discovery.is_some();
     Ok(match deck.tool(capability, name) {
-        ToolLookup::Known(tool) => ToolMatch::Found(capability.clone(), Some(tool)),
+        ToolLookup::Known(tool) => ToolMatch::Found(Some(tool)),
         ToolLookup::Held(error) => return Err(error),
         ToolLookup::Released => ToolMatch::Outdated,
         ToolLookup::Unknown if deck.server_decides(capability) && is_listed() => {
-            ToolMatch::Found(capability.clone(), None)
+            ToolMatch::Found(None)
         }
-        ToolLookup::Unknown => {
-            ToolMatch::RefusedByList(capability.clone(), deck.unknown_tool(capability, name))
-        }
+        ToolLookup::Unknown => ToolMatch::RefusedByList(deck.unknown_tool(capability, name)),
     })
+}
+
+/// The same with arguments and chosen fields that fit the tool's schemas.
+fn match_call(
+    deck: &DeckSnapshot<'_>,
+    capability: &Arc<Capability>,
+    call: &ToolRequest,
+    attempts: &ResolveAttempts,
+) -> Result<ToolMatch, CallError> {
+    let matched = match_tool(deck, capability, &call.tool, attempts)?;
+    let ToolMatch::Found(tool) = &matched else { return Ok(matched) };
+    let arguments = call.arguments.as_deref();
+    if !deck.catalog().is_open() {
+        artifacts::check_arguments(deck, arguments)?;
+    }
+    let Some(tool) = tool else { return Ok(matched) };
+    let arguments = read_arguments(capability, tool, arguments)?;
+    let checked = check_arguments(capability, tool, &arguments, &call.form)
+        .and_then(|()| projection::check(&call.fields, capability, tool));
+    Ok(checked.err().map_or(matched, ToolMatch::RefusedByList))
 }
 
 fn read_arguments(
@@ -234,14 +231,14 @@ fn read_arguments(
     tool: &Tool,
     arguments: Option<&RawValue>,
 ) -> Result<Value, CallError> {
-    let invalid = |message: String| CallError::new(ErrorCode::RequestInvalid, message);
     let mut value: Value = match arguments {
         None => json!({}),
-        Some(text) => serde_json::from_str(text.get())
-            .map_err(|error| invalid(format!("the arguments are not JSON: {error}")))?,
+        Some(text) => serde_json::from_str(text.get()).map_err(|error| {
+            CallError::invalid_request(format!("the arguments are not JSON: {error}"))
+        })?,
     };
     let Some(members) = value.as_object_mut() else {
-        return Err(invalid("the arguments must be a JSON object".to_owned()));
+        return Err(CallError::invalid_request("the arguments must be a JSON object"));
     };
     if let Backend::Cmp(known) = &capability.definition.backend
         && let Some(intent) = known.intents.get(tool.name())
@@ -266,7 +263,7 @@ fn check_arguments(
         let id = capability.definition.id.as_str();
         let signature = form.signature(id, tool.name(), &bad.arguments);
         facts["callSignature"] = json!(signature);
-        CallError::new(ErrorCode::RequestInvalid, format!("`{id}`: {bad}"))
+        CallError::invalid_request(format!("`{id}`: {bad}"))
             .hint(format!("call it as: {signature}"))
             .data(facts)
     })

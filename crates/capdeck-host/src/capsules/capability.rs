@@ -9,7 +9,6 @@ use capdeck_catalog::{Catalog, Discovery, HeldTools, Tool, sha256_hex};
 use capdeck_definition::{
     Backend, CapabilityId, Definition, DefinitionSource, ShadowingMode, SourceLayer,
 };
-use serde_json::value::RawValue;
 
 use super::{
     CapsuleCaller, CapsuleService, Reach,
@@ -87,14 +86,8 @@ impl Session {
             author = author.principal_name(name);
         }
         let project = self.host.settings().project.as_ref().map(|project| project.dir.clone());
-        CapsuleCaller::new(author, self.capsule_reach()).in_project(project)
-    }
-
-    fn capsule_reach(&self) -> Reach {
-        match self.access() {
-            Some(access) => Reach::Granted(access.capsules.clone()),
-            None => Reach::All,
-        }
+        let granted = self.access().map(|access| Reach::Granted(access.capsules.clone()));
+        CapsuleCaller::new(author, granted.unwrap_or(Reach::All)).in_project(project)
     }
 
     /// Calls a tool of the capability.
@@ -102,7 +95,7 @@ impl Session {
         &self,
         request: &ToolRequest,
         context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError> {
+    ) -> raw::Answer {
         let gone = || CallError::new(ErrorCode::ServerNotFound, "this host has no capsules");
         let service = self.host.capsules().ok_or_else(gone)?;
         let unknown = || {

@@ -9,7 +9,7 @@ use capdeck_backend::{CallContext, CallError, ErrorCode};
 use capdeck_capsule::EntryUri;
 use capdeck_catalog::{Capability, RawMembers};
 use capdeck_definition::Backend;
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 
 use super::{
     CapsuleCaller, CapsuleChanges, CapsuleError, CapsuleErrorCode, CapsuleService,
@@ -24,29 +24,11 @@ use crate::{CapsuleTool, Session, SessionScope, audit::without_query, raw};
 const NAMED_ENTRY_PREFIX: &str = "capsol://";
 
 /// One client's way to all entries it reaches now.
-pub(crate) struct ClientEntries {
-    service: Arc<dyn CapsuleService>,
+pub struct ClientEntries<'a> {
+    session: &'a Session,
+    service: &'a Arc<dyn CapsuleService>,
     caller: CapsuleCaller,
     mounted: Option<String>,
-}
-
-impl ClientEntries {
-    fn offer(&self) -> EntryCatalog<'_> {
-        let naming = EntryNaming::Deck { mounted: self.mounted.as_deref() };
-        EntryCatalog { service: self.service.as_ref(), caller: self.caller.clone(), naming }
-    }
-
-    /// The capsule that short addresses are about.
-    async fn short(&self) -> Option<String> {
-        if self.mounted.is_some() {
-            return self.mounted.clone();
-        }
-        let list = self.caller.request(None, ListCapsulesRequest::default());
-        match self.service.ask(list).await.ok()?.capsules.as_slice() {
-            [only] => Some(only.info.id.clone()),
-            _ => None,
-        }
-    }
 }
 
 impl Session {
@@ -66,17 +48,37 @@ impl Session {
         self.mount.mounted()
     }
 
+    /// The entries of this client; `None` where none are offered.
+    pub fn entries(&self) -> Option<ClientEntries<'_>> {
+        let service = self.host.capsules().filter(|_| self.offers_entries())?;
+        let (caller, mounted) = (self.capsule_caller(), self.mount.mounted());
+        Some(ClientEntries { session: self, service, caller, mounted })
+    }
+}
+
+impl ClientEntries<'_> {
+    fn offer(&self) -> EntryCatalog<'_> {
+        let naming = EntryNaming::Deck { mounted: self.mounted.as_deref() };
+        EntryCatalog { service: self.service.as_ref(), caller: self.caller.clone(), naming }
+    }
+
+    /// The capsule that short addresses are about.
+    async fn short(&self) -> Option<String> {
+        if self.mounted.is_some() {
+            return self.mounted.clone();
+        }
+        let list = self.caller.request(None, ListCapsulesRequest::default());
+        match self.service.ask(list).await.ok()?.capsules.as_slice() {
+            [only] => Some(only.info.id.clone()),
+            _ => None,
+        }
+    }
+
     /// One page of the entries. A list that cannot be had now is empty, as that of a server is.
-    pub async fn entry_resources(&self, cursor: Option<&str>) -> Result<EntryPage, CallError> {
-        let Some(entries) = self.entries() else {
-            return match cursor {
-                None => Ok(EntryPage::default()),
-                Some(_) => Err(no_cursor()),
-            };
-        };
-        match entries.offer().resources(cursor).await {
+    pub async fn resources(&self, cursor: Option<&str>) -> Result<EntryPage, CallError> {
+        match self.offer().resources(cursor).await {
             Ok(page) => Ok(page),
-            Err(_) if cursor.is_some() => Err(no_cursor()),
+            Err(_) if cursor.is_some() => Err(unknown_cursor()),
             Err(failure) => {
                 tracing::warn!(%failure, "entries of capsules could not be listed");
                 Ok(EntryPage::default())
@@ -85,158 +87,145 @@ impl Session {
     }
 
     /// A template for each scheme of each capsule.
-    pub async fn entry_templates(&self) -> Vec<Value> {
-        let Some(entries) = self.entries() else { return Vec::new() };
-        listed(entries.offer().templates().await)
+    pub async fn templates(&self) -> Vec<Value> {
+        listed(self.offer().templates().await)
     }
 
     /// Entries that are prompts.
-    pub async fn entry_prompts(&self) -> Vec<Value> {
-        let Some(entries) = self.entries() else { return Vec::new() };
-        listed(entries.offer().prompts().await)
+    pub async fn prompts(&self) -> Vec<Value> {
+        listed(self.offer().prompts().await)
     }
 
-    /// What changes within the client's reach from now on; `None` where no entries are offered.
-    pub async fn entry_changes(&self) -> Result<Option<CapsuleChanges>, CapsuleError> {
-        let Some(entries) = self.entries() else { return Ok(None) };
-        let ClientEntries { service, caller, .. } = entries;
-        client_changes(service.as_ref(), caller, self.access.clone()).await.map(Some)
+    pub(crate) async fn skills(&self) -> Vec<Value> {
+        listed(self.offer().skills().await)
+    }
+
+    /// What changes within the client's reach from now on.
+    pub async fn changes(self) -> Result<CapsuleChanges, CapsuleError> {
+        client_changes(self.service.as_ref(), self.caller, self.session.access.clone()).await
     }
 
     /// The entry that a client wants to watch; `None` for what can be no entry here. It need not exist: an entry can be
     /// waited for, and a hidden one looks the same.
-    pub async fn entry_to_watch(&self, uri: &str) -> Option<EntryAddress> {
-        let entries = self.entries()?;
-        let place = entries.offer().place(uri).ok()?;
+    pub async fn to_watch(&self, uri: &str) -> Option<EntryAddress> {
+        let place = self.offer().place(uri).ok()?;
         EntryUri::parse(&place.uri).ok()?;
         let is_named = uri.starts_with(NAMED_ENTRY_PREFIX);
-        if !is_named && self.view().resource_route(uri).is_some() {
+        if !is_named && self.session.view().resource_route(uri).is_some() {
             return None;
         }
-        let capsule = if is_named { place.capsule } else { entries.short().await };
+        let capsule = if is_named { place.capsule } else { self.short().await };
         let place = EntryAddress { capsule: Some(capsule?), uri: place.uri };
         let watching = async { Ok(place) };
-        self.audited("resources/subscribe", CAPSULES, without_query(uri), watching).await.ok()
+        let subject = without_query(uri);
+        self.session.audited("resources/subscribe", CAPSULES, subject, watching).await.ok()
     }
 
     /// Reads an entry by an address that says which capsule it is in; `None` for every other address.
-    pub(crate) async fn read_named_entry(
-        &self,
-        uri: &str,
-        context: &CallContext,
-    ) -> Option<Result<Box<RawValue>, CallError>> {
-        let entries = self.entries().filter(|_| uri.starts_with(NAMED_ENTRY_PREFIX))?;
-        Some(self.read_entry(&entries, uri, context).await)
+    pub(crate) async fn read_named(&self, uri: &str, context: &CallContext) -> Option<raw::Answer> {
+        if !uri.starts_with(NAMED_ENTRY_PREFIX) {
+            return None;
+        }
+        Some(self.read(uri, context).await)
     }
 
     /// Reads an entry of the mounted or the only capsule by its own address, which nothing else in the deck has; `None`
     /// when there is no such entry.
-    pub(crate) async fn read_short_entry(
-        &self,
+    pub(crate) async fn read_short(
+        mut self,
         uri: &str,
         context: &CallContext,
-    ) -> Option<Result<Box<RawValue>, CallError>> {
-        let mut entries = self.entries().filter(|_| EntryUri::parse(uri).is_ok())?;
-        entries.mounted = Some(entries.short().await?);
-        match self.read_entry(&entries, uri, context).await {
+    ) -> Option<raw::Answer> {
+        EntryUri::parse(uri).ok()?;
+        self.mounted = Some(self.short().await?);
+        match self.read(uri, context).await {
             Err(error) if error.code == ErrorCode::ResourceNotFound => None,
             outcome => Some(outcome),
         }
     }
 
-    async fn read_entry(
-        &self,
-        entries: &ClientEntries,
-        uri: &str,
-        context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError> {
-        let reading = async {
-            let read = in_time(context, entries.offer().read(uri)).await?;
-            answer(&read.map_err(|failure| as_call_error(failure, ErrorCode::ResourceNotFound))?)
-        };
-        self.audited("resources/read", CAPSULES, without_query(uri), reading).await
+    async fn read(&self, uri: &str, context: &CallContext) -> raw::Answer {
+        let (reading, missing) = (self.offer(), ErrorCode::ResourceNotFound);
+        let subject = without_query(uri);
+        self.answer("resources/read", subject, context, missing, reading.read(uri)).await
     }
 
     /// Gets a prompt that is an entry; `None` for every other name.
-    pub(crate) async fn entry_prompt(
+    pub(crate) async fn prompt(
         &self,
         name: &str,
         params: &RawMembers,
         context: &CallContext,
-    ) -> Option<Result<Box<RawValue>, CallError>> {
-        let entries = self.entries().filter(|entries| entries.offer().is_prompt_name(name))?;
-        if self.view().prompt_route(name).is_some() {
+    ) -> Option<raw::Answer> {
+        if !self.is_prompt(name) {
             return None;
         }
-        let getting = async {
-            let got = in_time(context, entries.offer().prompt(name, arguments(params)?)).await?;
-            answer(&got.map_err(|failure| as_call_error(failure, ErrorCode::PromptNotFound))?)
+        let arguments = match arguments(params) {
+            Ok(arguments) => arguments,
+            Err(error) => {
+                let refusing = async { Err(error) };
+                return Some(self.session.audited("prompts/get", CAPSULES, name, refusing).await);
+            }
         };
-        Some(self.audited("prompts/get", CAPSULES, name, getting).await)
+        let (offer, missing) = (self.offer(), ErrorCode::PromptNotFound);
+        let getting = offer.prompt(name, arguments);
+        Some(self.answer("prompts/get", name, context, missing, getting).await)
+    }
+
+    fn is_prompt(&self, name: &str) -> bool {
+        self.offer().is_prompt_name(name) && self.session.view().prompt_route(name).is_none()
     }
 
     /// Completes a part of an entry's address or an argument of a prompt that is an entry; `None` for everything else.
-    pub(crate) async fn complete_entry(
+    pub(crate) async fn complete(
         &self,
         params: &RawMembers,
         context: &CallContext,
-    ) -> Option<Result<Box<RawValue>, CallError>> {
-        let entries = self.entries()?;
-        let reference = raw::value(params.get("ref")?)?;
+    ) -> Option<raw::Answer> {
+        let reference: Value = raw::get(params, "ref")?;
         let text = |key: &str| reference.get(key).and_then(Value::as_str);
         let is_meant = match (text("name"), text("uri")) {
-            (Some(name), _) => {
-                entries.offer().is_prompt_name(name) && self.view().prompt_route(name).is_none()
-            }
+            (Some(name), _) => self.is_prompt(name),
             (_, Some(uri)) => {
-                let is_template = entries.offer().template_place(uri).is_some();
-                is_template
-                    && (uri.starts_with(NAMED_ENTRY_PREFIX) || entries.short().await.is_some())
+                self.offer().template_place(uri).is_some()
+                    && (uri.starts_with(NAMED_ENTRY_PREFIX) || self.short().await.is_some())
             }
             (None, None) => false,
         };
         if !is_meant {
             return None;
         }
-        let completing = async {
-            let params = serde_json::to_value(params)
-                .map_err(|error| CallError::new(ErrorCode::InternalError, error.to_string()))?;
-            let completed = in_time(context, entries.offer().complete(params)).await?;
-            answer(&completed.map_err(|failure| as_call_error(failure, ErrorCode::RequestInvalid))?)
-        };
-        Some(self.audited("completion/complete", CAPSULES, "", completing).await)
-    }
-
-    /// Skills of capsules; none where the client has no capsules.
-    pub(crate) async fn capsule_skills(&self) -> Vec<Value> {
-        let Some(entries) = self.entries() else { return Vec::new() };
-        listed(entries.offer().skills().await)
+        let params = serde_json::to_value(params).unwrap_or_default();
+        let (offer, missing) = (self.offer(), ErrorCode::RequestInvalid);
+        let completing = offer.complete(params);
+        Some(self.answer("completion/complete", "", context, missing, completing).await)
     }
 
     /// The file of a capsule's skill; `None` for every other address.
-    pub(crate) async fn read_capsule_skill(
-        &self,
-        uri: &str,
-        context: &CallContext,
-    ) -> Option<Result<Box<RawValue>, CallError>> {
-        let entries = self.entries().filter(|one| one.offer().is_skill_file(uri))?;
-        let reading = async {
-            let read = in_time(context, entries.offer().read_skill(uri)).await?;
-            answer(&read.map_err(|failure| as_call_error(failure, ErrorCode::ResourceNotFound))?)
-        };
-        Some(self.audited("resources/read", CAPSULES, without_query(uri), reading).await)
-    }
-
-    fn entries(&self) -> Option<ClientEntries> {
-        if !self.offers_entries() {
+    pub(crate) async fn read_skill(&self, uri: &str, context: &CallContext) -> Option<raw::Answer> {
+        let (offer, missing) = (self.offer(), ErrorCode::ResourceNotFound);
+        if !offer.is_skill_file(uri) {
             return None;
         }
-        let service = self.host.capsules()?.clone();
-        Some(ClientEntries {
-            service,
-            caller: self.capsule_caller(),
-            mounted: self.mount.mounted(),
-        })
+        let subject = without_query(uri);
+        let reading = offer.read_skill(uri);
+        Some(self.answer("resources/read", subject, context, missing, reading).await)
+    }
+
+    /// An answer of capsules in the deck's words, in time and on record.
+    async fn answer(
+        &self,
+        method: &str,
+        subject: &str,
+        context: &CallContext,
+        missing: ErrorCode,
+        work: impl Future<Output = Result<Value, CapsuleError>>,
+    ) -> raw::Answer {
+        let answering = async {
+            let answer = in_time(context, work).await?;
+            raw::text(&answer.map_err(|failure| as_call_error(failure, missing))?)
+        };
+        self.session.audited(method, CAPSULES, subject, answering).await
     }
 }
 
@@ -259,19 +248,13 @@ fn listed(outcome: Result<Vec<Value>, CapsuleError>) -> Vec<Value> {
 fn arguments(params: &RawMembers) -> Result<BTreeMap<String, String>, CallError> {
     let given = params.get("arguments").filter(|given| given.get() != "null");
     let Some(given) = given else { return Ok(BTreeMap::new()) };
-    serde_json::from_str(given.get()).map_err(|_| {
-        CallError::new(ErrorCode::RequestInvalid, "`arguments` must be an object of strings")
-    })
+    serde_json::from_str(given.get())
+        .map_err(|_| CallError::invalid_request("`arguments` must be an object of strings"))
 }
 
-fn no_cursor() -> CallError {
-    let message = "`cursor` is not one of this list as it is now; start without one";
-    CallError::new(ErrorCode::RequestInvalid, message)
-}
-
-fn answer(value: &Value) -> Result<Box<RawValue>, CallError> {
-    serde_json::value::to_raw_value(value)
-        .map_err(|error| CallError::new(ErrorCode::InternalError, error.to_string()))
+/// The error of a cursor that is none of the list of entries.
+pub fn unknown_cursor() -> CallError {
+    CallError::invalid_request("`cursor` is not one of this list as it is now; start without one")
 }
 
 /// A refusal in the deck's words. An address that is none, one of no scheme and one out of reach do not exist.

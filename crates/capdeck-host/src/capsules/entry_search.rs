@@ -8,7 +8,7 @@ use super::{
     CapsuleCaller, CapsuleService, CapsuleServiceExt as _, EntryMatch, ListCapsulesRequest,
     SearchQuery, capability::CAPSULES,
 };
-use crate::Session;
+use crate::{Session, raw};
 
 /// Entries shown with one search.
 const MAX_ENTRIES: usize = 5;
@@ -67,9 +67,7 @@ impl EntryHit {
             "snippet": self.snippet,
             "score": self.score,
         });
-        if self.is_stale {
-            facts["stale"] = json!(true);
-        }
+        raw::put_some(&mut facts, "stale", self.is_stale.then_some(true));
         facts
     }
 }

@@ -1,9 +1,15 @@
 //! Answers every call of a script with the services that answer other clients' requests.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Instant,
+};
 
 use async_trait::async_trait;
-use capdeck_backend::{CallContext, CallError, ErrorCode};
+use capdeck_backend::{CallContext, CallError, CallerHandle, ErrorCode};
 use capdeck_catalog::{Capability, RawMembers};
 use capdeck_sandbox::{
     CallFailure, CallHandler, CallRequest, DeckOperation, HandlerResponse, call_text,
@@ -12,9 +18,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 use tokio::sync::watch;
 
-use super::{data, failure, library, may_code, run_caller::RunCaller, types};
+use super::{data, failure, library, may_code, types};
 use crate::{
     CallConsent, CallForm, FlowGuard, RequestContext, Session, ToolRequest,
+    audit::elapsed_ms,
     calls::{self, nearest_of},
     check,
     deck_snapshot::DeckSnapshot,
@@ -54,7 +61,7 @@ impl SandboxBridge {
 #[async_trait]
 impl CallHandler for SandboxBridge {
     fn waiting_for_people(&self) -> Option<watch::Receiver<usize>> {
-        Some(self.caller.open_questions())
+        Some(self.caller.open.subscribe())
     }
 
     /// A call whose run has ended is cancelled and still awaited, so that it has its audit line.
@@ -66,7 +73,7 @@ impl CallHandler for SandboxBridge {
         // Boxed first: the runtime moves the future several times, and it is large.
         let work = Box::pin(async move { answer(session.request(&context), &call, options).await });
         tokio::spawn(work).await.unwrap_or_else(|error| {
-            let bug = CallError::new(ErrorCode::InternalError, error.to_string());
+            let bug = CallError::internal(error);
             HandlerResponse::failed(failure::of(&bug))
         })
     }
@@ -89,15 +96,13 @@ async fn answer(
         Ok(capability) => call_handle(request, &capability, call, options, &mut facts).await,
         Err(error) => Err(failure::of(&error)),
     };
-    let elapsed = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    facts.extend(raw::object([("durationMs", json!(elapsed))]));
+    raw::set(&mut facts, "durationMs", &elapsed_ms(started));
     HandlerResponse { outcome, meta: serde_json::value::to_raw_value(&facts).ok() }
 }
 
 #[derive(Deserialize)]
 struct ToolArguments {
     name: String,
-    #[serde(default)]
     args: Option<Box<RawValue>>,
     #[serde(default)]
     fields: Vec<String>,
@@ -151,7 +156,7 @@ async fn call_handle(
         DeckOperation::Check => {
             let report = check::check(&request, id).await;
             match &report.outcome {
-                Ok(_) => library::to_json(&report.to_json()).map_err(failed),
+                Ok(_) => raw::text(&report.to_json()).map_err(failed),
                 Err(error) => Err(failure::not_ready(error)),
             }
         }
@@ -174,7 +179,7 @@ async fn call_tool(
     called: ToolRequest,
     facts: &mut RawMembers,
 ) -> Result<Box<RawValue>, CallFailure> {
-    facts.extend(raw::object([("tool", json!(called.tool))]));
+    raw::set(facts, "tool", &called.tool);
     let session = request.session();
     let result = calls::call(request, &called).await.map_err(|error| {
         let call = nearest_of(&error).map(|near| call_text(&called.capability, near, "…"));
@@ -206,6 +211,65 @@ pub(super) fn arguments<'a, T: Deserialize<'a>>(
     serde_json::from_str(args.get()).map_err(|error| {
         let message = error.to_string();
         let message = message.split(" at line ").next().unwrap_or_default();
-        CallError::new(ErrorCode::RequestInvalid, format!("`{}`: {message}", method.script_name()))
+        CallError::invalid_request(format!("`{}`: {message}", method.script_name()))
     })
+}
+
+/// The client behind a run, for the calls of the run.
+struct RunCaller {
+    client: Arc<dyn CallerHandle>,
+    steps: AtomicU64,
+    open: watch::Sender<usize>,
+}
+
+impl RunCaller {
+    fn new(client: Arc<dyn CallerHandle>) -> Self {
+        Self { client, steps: AtomicU64::new(0), open: watch::Sender::new(0) }
+    }
+}
+
+struct RunQuestionGuard<'a>(&'a watch::Sender<usize>);
+
+impl<'a> RunQuestionGuard<'a> {
+    fn new(open: &'a watch::Sender<usize>) -> Self {
+        open.send_modify(|open| *open += 1);
+        Self(open)
+    }
+}
+
+impl Drop for RunQuestionGuard<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|open| *open -= 1);
+    }
+}
+
+#[async_trait]
+impl CallerHandle for RunCaller {
+    fn wants_progress(&self) -> bool {
+        self.client.wants_progress()
+    }
+
+    /// Each call counts its own progress; the client gets the steps of the run, which only grow.
+    fn progress(&self, params: RawMembers) {
+        let step = self.steps.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut told = raw::object([("progress", json!(step))]);
+        if let Some(message) = params.get("message") {
+            told.insert("message".to_owned(), message.clone());
+        }
+        self.client.progress(told);
+    }
+
+    fn notify(&self, method: &str, params: Option<RawMembers>) {
+        self.client.notify(method, params);
+    }
+
+    async fn request(&self, method: &str, params: Option<RawMembers>) -> raw::Answer {
+        let _open = RunQuestionGuard::new(&self.open);
+        self.client.request(method, params).await
+    }
+
+    /// The run handles questions: the answer goes to the call that asked, and the script continues.
+    fn takes_input_required(&self) -> bool {
+        false
+    }
 }

@@ -5,7 +5,7 @@
 use capdeck_backend::{ArtifactStore, ArtifactUri};
 use capdeck_catalog::RawMembers;
 use serde::Deserialize;
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Value, value::RawValue};
 
 use crate::raw;
 
@@ -30,11 +30,11 @@ pub(super) struct StoredBody {
 struct RawCallResult<'a> {
     #[serde(borrow, default)]
     content: Vec<&'a RawValue>,
-    #[serde(borrow, default, rename = "structuredContent")]
+    #[serde(borrow, rename = "structuredContent")]
     structured: Option<&'a RawValue>,
     #[serde(default, rename = "isError")]
     is_error: bool,
-    #[serde(borrow, default, rename = "_meta")]
+    #[serde(borrow, rename = "_meta")]
     meta: Option<&'a RawValue>,
 }
 
@@ -42,13 +42,12 @@ struct RawCallResult<'a> {
 struct TextBlock {
     #[serde(rename = "type")]
     kind: String,
-    #[serde(default)]
     text: Option<String>,
 }
 
 /// Splits a result. Anything else, such as a server's invalid response, is data as it is.
 pub(super) fn read(result: &RawValue) -> ScriptResult {
-    let Ok(parsed) = serde_json::from_str::<RawCallResult<'_>>(result.get()) else {
+    let Some(parsed) = raw::parse::<RawCallResult<'_>>(result) else {
         return ScriptResult::of(result.to_owned());
     };
     let mut parts = match parsed.structured {
@@ -72,7 +71,7 @@ impl ScriptResult {
     }
 
     fn add_meta(&mut self, meta: Option<&RawValue>) {
-        let Some(mut meta) = meta.and_then(parse::<RawMembers>) else { return };
+        let Some(mut meta) = meta.and_then(raw::parse::<RawMembers>) else { return };
         for (from, to) in [
             ("capdeck/responseHeaders", "headers"),
             ("capdeck/status", "status"),
@@ -82,24 +81,20 @@ impl ScriptResult {
                 self.facts.insert(to.to_owned(), fact);
             }
         }
-        if !meta.is_empty()
-            && let Ok(rest) = serde_json::value::to_raw_value(&meta)
-        {
-            self.facts.insert("_meta".to_owned(), rest);
+        if !meta.is_empty() {
+            raw::set(&mut self.facts, "_meta", &meta);
         }
     }
 
     fn add_blocks(&mut self, blocks: &[&RawValue]) {
-        if !blocks.is_empty()
-            && let Ok(blocks) = serde_json::value::to_raw_value(blocks)
-        {
-            self.facts.insert("content".to_owned(), blocks);
+        if !blocks.is_empty() {
+            raw::set(&mut self.facts, "content", blocks);
         }
     }
 }
 
 fn of_structured(structured: &RawValue, content: &[&RawValue]) -> ScriptResult {
-    let response = parse::<RawMembers>(structured).filter(is_response);
+    let response = raw::parse::<RawMembers>(structured).filter(is_response);
     let is_response = response.is_some();
     let mut parts = match response {
         Some(response) => of_response(response, structured),
@@ -108,7 +103,7 @@ fn of_structured(structured: &RawValue, content: &[&RawValue]) -> ScriptResult {
     // A server repeats its structured data as text for older clients; our backends describe it in
     // words.
     let adds = |block: &&&RawValue| match text_of(block) {
-        Some(text) => !is_response && !same_json(&text, structured.get()),
+        Some(text) => !is_response && significant(&text).ne(significant(structured.get())),
         None => !is_response || !block.get().contains("\"resource_link\""),
     };
     let blocks: Vec<&RawValue> = content.iter().filter(adds).copied().collect();
@@ -117,14 +112,12 @@ fn of_structured(structured: &RawValue, content: &[&RawValue]) -> ScriptResult {
 }
 
 fn is_response(members: &RawMembers) -> bool {
-    let number = |text: &RawValue| parse::<u16>(text).is_some();
-    members.get("status").is_some_and(|status| number(status))
+    raw::get::<u16>(members, "status").is_some()
         && members.get("headers").is_some_and(|headers| headers.get().starts_with('{'))
 }
 
 fn of_response(mut members: RawMembers, whole: &RawValue) -> ScriptResult {
-    let text = |members: &RawMembers, key: &str| raw::string(members.get(key)?);
-    let uri = text(&members, "uri").and_then(|uri| ArtifactUri::parse(&uri).ok());
+    let uri = raw::get::<String>(&members, "uri").and_then(|uri| ArtifactUri::parse(&uri).ok());
     let is_cut = members.contains_key("truncated");
     let mut parts = match members.get("body").cloned() {
         Some(body) if !is_cut => {
@@ -140,13 +133,12 @@ fn of_response(mut members: RawMembers, whole: &RawValue) -> ScriptResult {
             let artifact = artifact(&members);
             let mut parts = ScriptResult { facts, ..ScriptResult::of(whole.to_owned()) };
             if let Some(artifact) = artifact {
-                parts.facts.extend(raw::object([("artifacts", json!([artifact]))]));
+                raw::set(&mut parts.facts, "artifacts", &[artifact]);
             }
-            let small = members
-                .get("byteLength")
-                .and_then(|size| parse::<u64>(size))
-                .is_some_and(|size| size <= MAX_RESTORED_BYTES);
-            let is_json = text(&members, "mimeType").is_some_and(|kind| kind.contains("json"));
+            let size = raw::get::<u64>(&members, "byteLength");
+            let small = size.is_some_and(|size| size <= MAX_RESTORED_BYTES);
+            let kind = raw::get::<String>(&members, "mimeType");
+            let is_json = kind.is_some_and(|kind| kind.contains("json"));
             parts.kept =
                 uri.filter(|_| is_cut && small).map(|(uri, _)| StoredBody { uri, is_json });
             return parts;
@@ -173,7 +165,7 @@ fn of_content(content: &[&RawValue]) -> ScriptResult {
         .filter_map(|(block, text)| text.is_none().then_some(*block))
         .collect();
     let data = match said.as_slice() {
-        [] => serde_json::value::to_raw_value(content).ok(),
+        [] => raw::text(content).ok(),
         [only] if only.trim_start().starts_with(['{', '[']) => {
             RawValue::from_string((*only).to_owned()).ok().or_else(|| string(only))
         }
@@ -200,19 +192,11 @@ pub(super) async fn whole_body(store: &ArtifactStore, body: StoredBody) -> Optio
 }
 
 fn text_of(block: &RawValue) -> Option<String> {
-    parse::<TextBlock>(block).filter(|block| block.kind == "text")?.text
+    raw::parse::<TextBlock>(block).filter(|block| block.kind == "text")?.text
 }
 
 fn string(text: &str) -> Option<Box<RawValue>> {
-    serde_json::value::to_raw_value(text).ok()
-}
-
-fn parse<'a, T: Deserialize<'a>>(text: &'a RawValue) -> Option<T> {
-    serde_json::from_str(text.get()).ok()
-}
-
-fn same_json(left: &str, right: &str) -> bool {
-    significant(left).eq(significant(right))
+    raw::text(text).ok()
 }
 
 fn significant(text: &str) -> impl Iterator<Item = u8> + '_ {

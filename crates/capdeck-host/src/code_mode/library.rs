@@ -3,13 +3,14 @@
 use capdeck_backend::{ArtifactUri, CallError, ErrorCode};
 use capdeck_catalog::{ToolSearchMatch, argument_list, compact};
 use capdeck_sandbox::{DeckOperation, call_text, member_of};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
 use super::{bridge::arguments, code_owner, may_code, types::types_of};
 use crate::{
     RequestContext, artifacts,
     journal::read_recovery,
+    page::OffsetPage,
     raw,
     search::{self, ToolQuery},
 };
@@ -17,16 +18,13 @@ use crate::{
 #[derive(Deserialize)]
 struct LibrarySearchArguments {
     query: String,
-    #[serde(default)]
     limit: Option<usize>,
-    #[serde(default)]
     cursor: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct TypesArguments {
     id: String,
-    #[serde(default)]
     tool: Option<String>,
 }
 
@@ -39,30 +37,26 @@ struct ArtifactArguments {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct LogsArguments {
-    log_ref: String,
-    #[serde(default)]
-    cursor: Option<String>,
-    #[serde(default)]
-    limit: Option<usize>,
+    #[serde(rename = "logRef")]
+    reference: String,
+    #[serde(flatten)]
+    page: OffsetPage,
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct RecoveryArguments {
-    recovery_ref: String,
-    #[serde(default)]
-    cursor: Option<String>,
-    #[serde(default)]
-    limit: Option<usize>,
+    #[serde(rename = "recoveryRef")]
+    reference: String,
+    #[serde(flatten)]
+    page: OffsetPage,
 }
 
 pub(super) async fn answer(
     request: &RequestContext<'_>,
     method: DeckOperation,
     args: &RawValue,
-) -> Result<Box<RawValue>, CallError> {
+) -> raw::Answer {
     match method {
         DeckOperation::Search => {
             let asked: LibrarySearchArguments = arguments(method, args)?;
@@ -70,20 +64,18 @@ pub(super) async fn answer(
         }
         DeckOperation::Types => {
             let asked: TypesArguments = arguments(method, args)?;
-            to_json(&types_of(request, &asked.id, asked.tool.as_deref()).await?)
+            raw::text(&types_of(request, &asked.id, asked.tool.as_deref()).await?)
         }
         DeckOperation::ReadArtifact => read_artifact(request, arguments(method, args)?).await,
         DeckOperation::ReadLogs => {
             let asked: LogsArguments = arguments(method, args)?;
             let logs = &request.host().0.code_mode.logs;
-            let (cursor, owner) = (asked.cursor.as_deref(), code_owner(request.session()));
-            to_json(&logs.read(&owner, &asked.log_ref, cursor, asked.limit).await?)
+            let owner = code_owner(request.session());
+            raw::text(&logs.read(&owner, &asked.reference, &asked.page).await?)
         }
         DeckOperation::ReadRecovery => {
             let asked: RecoveryArguments = arguments(method, args)?;
-            let RecoveryArguments { recovery_ref, cursor, limit } = asked;
-            let read = read_recovery(request, &recovery_ref, cursor.as_deref(), limit).await?;
-            to_json(&read)
+            raw::text(&read_recovery(request, &asked.reference, &asked.page).await?)
         }
         _ => Err(CallError::new(
             ErrorCode::UnknownOperation,
@@ -92,18 +84,13 @@ pub(super) async fn answer(
     }
 }
 
-async fn find_tools(
-    request: &RequestContext<'_>,
-    asked: &LibrarySearchArguments,
-) -> Result<Box<RawValue>, CallError> {
+async fn find_tools(request: &RequestContext<'_>, asked: &LibrarySearchArguments) -> raw::Answer {
     let LibrarySearchArguments { query, limit, cursor } = asked;
     let query = ToolQuery { words: query, within: None, limit: *limit, cursor: cursor.as_deref() };
     let found = search::find_among(request, query, &may_code).await?;
     let items: Vec<Value> = found.hits.iter().map(search_item).collect();
     let mut result = json!({ "items": items, "total": found.total });
-    if let Some(cursor) = found.next_cursor {
-        result["nextCursor"] = json!(cursor);
-    }
+    raw::put_some(&mut result, "nextCursor", found.next_cursor.as_ref());
     if !found.entries.is_empty() {
         let entries = found.entries.iter().map(|hit| {
             let mut facts = hit.facts();
@@ -114,23 +101,17 @@ async fn find_tools(
         result["entries"] = entries.collect();
     }
     if !found.unavailable.is_empty() {
-        let unavailable = found.unavailable.iter();
-        let rows =
-            unavailable.map(|(id, error)| json!({ "capability": id, "reason": error.to_string() }));
-        result["unavailable"] = rows.collect();
+        result["unavailable"] = found.unavailable_rows();
     }
-    to_json(&result)
+    raw::text(&result)
 }
 
-async fn read_artifact(
-    request: &RequestContext<'_>,
-    asked: ArtifactArguments,
-) -> Result<Box<RawValue>, CallError> {
+async fn read_artifact(request: &RequestContext<'_>, asked: ArtifactArguments) -> raw::Answer {
     let ArtifactArguments { uri, part } = asked;
     let uri = match (ArtifactUri::is_meant(&uri), uri.contains('?') || part.is_empty()) {
         (false, _) => {
             let message = format!("`{uri}` is not an artifact");
-            return Err(CallError::new(ErrorCode::RequestInvalid, message)
+            return Err(CallError::invalid_request(message)
                 .hint("use a URI from a result: `capdeck://artifacts/…`"));
         }
         (true, true) => uri,
@@ -147,7 +128,7 @@ async fn read_artifact(
             members.extend(facts);
         }
     }
-    to_json(&content)
+    raw::text(&content)
 }
 
 fn search_item(hit: &ToolSearchMatch) -> Value {
@@ -175,9 +156,4 @@ fn query_of(part: &Map<String, Value>) -> String {
     let pairs =
         given.map(|(key, value)| format!("{}={}", encode(key.clone()), encode(text(value))));
     pairs.collect::<Vec<_>>().join("&")
-}
-
-pub(super) fn to_json(value: &impl Serialize) -> Result<Box<RawValue>, CallError> {
-    serde_json::value::to_raw_value(value)
-        .map_err(|error| CallError::new(ErrorCode::InternalError, error.to_string()))
 }

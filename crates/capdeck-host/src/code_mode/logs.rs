@@ -1,7 +1,7 @@
 //! Logs too long for a response, stored for an hour for the client whose run wrote them.
 
 use std::{
-    fs, io,
+    fs,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, SystemTime},
@@ -11,9 +11,9 @@ use capdeck_backend::{CallError, ErrorCode};
 use capdeck_sandbox::LogEntry;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::{durable, redact::redacted};
+use crate::{durable, page::OffsetPage, redact::redacted};
 
 const LOG_LIFETIME: Duration = Duration::from_secs(3600);
 
@@ -59,8 +59,7 @@ impl LogStore {
         let (store, path) = (self.clone(), self.path(&reference)?);
         let writing = tokio::task::spawn_blocking(move || {
             store.sweep();
-            let text = serde_json::to_vec(&stored).map_err(io::Error::other)?;
-            durable::save(&path, &text).map(|()| stored)
+            durable::save_json(&path, &stored).map(|()| stored)
         });
         let stored = match writing.await {
             Ok(Ok(stored)) => stored,
@@ -78,8 +77,7 @@ impl LogStore {
         &self,
         owner: &str,
         reference: &str,
-        cursor: Option<&str>,
-        limit: Option<usize>,
+        page: &OffsetPage,
     ) -> Result<Value, CallError> {
         let gone = || {
             CallError::new(ErrorCode::ResourceNotFound, format!("there are no logs `{reference}`"))
@@ -95,26 +93,7 @@ impl LogStore {
         let is_theirs =
             |stored: &LogFileContent| stored.owner == owner && stored.expires_at > Timestamp::now();
         let stored = stored.filter(is_theirs).ok_or_else(gone)?;
-        let start = match cursor {
-            None => 0,
-            Some(cursor) => {
-                let start = cursor.parse::<usize>().ok();
-                start.filter(|start| *start <= stored.entries.len()).ok_or_else(|| {
-                    let message = format!("`{cursor}` is not a cursor of these logs");
-                    CallError::new(ErrorCode::RequestInvalid, message)
-                        .hint("start without a cursor")
-                })?
-            }
-        };
-        let limit = limit.unwrap_or(DEFAULT_PAGE_SIZE).clamp(1, MAX_PAGE_SIZE);
-        let total = stored.entries.len();
-        let page: Vec<LogEntry> = stored.entries.into_iter().skip(start).take(limit).collect();
-        let end = start + page.len();
-        let mut answer = json!({ "entries": page });
-        if end < total {
-            answer["nextCursor"] = json!(end.to_string());
-        }
-        Ok(answer)
+        page.of(stored.entries, (DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE), "these logs")
     }
 
     fn path(&self, reference: &str) -> Option<PathBuf> {
@@ -150,6 +129,10 @@ mod tests {
 
     use super::*;
 
+    fn page(cursor: Option<&str>, limit: Option<usize>) -> OffsetPage {
+        OffsetPage { cursor: cursor.map(str::to_owned), limit }
+    }
+
     fn entries(count: usize) -> Vec<LogEntry> {
         let entry =
             |number| LogEntry { level: "log".to_owned(), message: format!("line {number}") };
@@ -161,18 +144,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = LogStore::new(folder.path());
         let kept = store.keep("me", entries(7)).await.unwrap();
-        let first = store.read("me", &kept.reference, None, Some(5)).await.unwrap();
+        let first = store.read("me", &kept.reference, &page(None, Some(5))).await.unwrap();
         assert_eq!(first["entries"].as_array().unwrap().len(), 5);
         let cursor = first["nextCursor"].as_str();
-        let second = store.read("me", &kept.reference, cursor, None).await.unwrap();
+        let second = store.read("me", &kept.reference, &page(cursor, None)).await.unwrap();
         assert_eq!(second["entries"][0]["message"], "line 5");
         assert!(second.get("nextCursor").is_none());
         for (owner, reference) in [("you", kept.reference.as_str()), ("me", "../../x"), ("me", "")]
         {
-            let error = store.read(owner, reference, None, None).await.unwrap_err();
+            let error = store.read(owner, reference, &page(None, None)).await.unwrap_err();
             assert_eq!(error.code, ErrorCode::ResourceNotFound);
         }
-        let error = store.read("me", &kept.reference, Some("9"), None).await.unwrap_err();
+        let error = store.read("me", &kept.reference, &page(Some("9"), None)).await.unwrap_err();
         assert_eq!(error.code, ErrorCode::RequestInvalid);
     }
 

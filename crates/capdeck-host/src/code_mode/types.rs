@@ -1,15 +1,17 @@
-//! Tools as TypeScript declarations and as `describeTool` responses.
+//! Tools as TypeScript declarations, as `describeTool` responses and as what a script is checked against.
 
 use std::sync::Arc;
 
-use capdeck_backend::{CallError, ErrorCode};
+use capdeck_backend::CallError;
 use capdeck_catalog::{Capability, Tool, argument_list, compact};
 use capdeck_definition::Backend;
-use capdeck_sandbox::{ToolSignature, call_text, tool_types, type_of};
-use serde_json::{Map, Value, json, value::RawValue};
+use capdeck_sandbox::{
+    CapabilityDirectory, ToolSchemas, ToolSignature, call_text, tool_types, type_of,
+};
+use serde_json::{Map, Value, json};
 
-use super::{bridge::coded_capability, library::to_json};
-use crate::{RequestContext, calls, listing, raw};
+use super::{bridge::coded_capability, may_code};
+use crate::{RequestContext, View, calls, deck_snapshot::DeckSnapshot, listing, raw};
 
 /// Declarations of one tool, or of all tools of a capability. Asks a backend without a known list.
 pub async fn types_of(
@@ -35,10 +37,11 @@ pub(super) async fn describe_tool(
     request: &RequestContext<'_>,
     capability: &Arc<Capability>,
     fields: &Map<String, Value>,
-) -> Result<Box<RawValue>, CallError> {
-    let name = fields.get("name").and_then(Value::as_str).ok_or_else(|| {
-        CallError::new(ErrorCode::RequestInvalid, "`describeTool` needs the name of a tool")
-    })?;
+) -> raw::Answer {
+    let name = fields
+        .get("name")
+        .and_then(Value::as_str)
+        .ok_or_else(|| CallError::invalid_request("`describeTool` needs the name of a tool"))?;
     let id = capability.definition.id.as_str();
     let Some(tool) = calls::find_tool(request, capability, name).await? else {
         return Err(request.deck.unknown_tool(capability, name));
@@ -59,18 +62,18 @@ pub(super) async fn describe_tool(
     if let Some(observed) = request.host().observed_shape(&capability.definition, &tool) {
         described["observedOutputShape"] = observed;
     }
-    to_json(&described)
+    raw::text(&described)
 }
 
-pub(super) struct TypedTool {
+struct TypedTool {
     name: String,
     description: Option<String>,
-    pub(super) input: Value,
-    pub(super) output: Option<Value>,
+    input: Value,
+    output: Option<Value>,
 }
 
 impl TypedTool {
-    pub(super) fn of(capability: &Capability, tool: &Tool) -> Self {
+    fn of(capability: &Capability, tool: &Tool) -> Self {
         let output = tool.output_schema().and_then(raw::value);
         Self {
             name: tool.name().to_owned(),
@@ -108,6 +111,71 @@ fn data_schema(schema: Value) -> Value {
         }
     }
     data
+}
+
+/// The capabilities that a script can see when its run begins.
+pub(super) struct DeckDirectory<'a> {
+    deck: &'a DeckSnapshot<'a>,
+    view: Arc<View>,
+}
+
+impl<'a> DeckDirectory<'a> {
+    pub(super) fn new(deck: &'a DeckSnapshot<'a>) -> Self {
+        Self { deck, view: deck.view() }
+    }
+
+    fn may_code(&self, capability: &Capability) -> bool {
+        may_code(self.deck, &self.view, capability)
+    }
+
+    fn get(&self, id: &str) -> Option<&Arc<Capability>> {
+        self.deck.catalog().get(id).filter(|capability| self.may_code(capability))
+    }
+
+    /// Only capabilities with a current list. An old list rejects nothing: the call itself asks the
+    /// server first.
+    fn get_listed(&self, id: &str) -> Option<&Arc<Capability>> {
+        let connections = &self.deck.session().connections;
+        let is_old = |one: &Arc<Capability>| connections.discovery_is_old(&one.definition);
+        self.get(id).filter(|capability| !is_old(capability))
+    }
+}
+
+impl CapabilityDirectory for DeckDirectory<'_> {
+    fn capabilities(&self) -> Vec<String> {
+        let seen = self.deck.catalog().capabilities();
+        let seen = seen.filter(|capability| self.may_code(capability));
+        seen.map(|capability| capability.definition.id.to_string()).collect()
+    }
+
+    /// Blocked tools are included; calling one returns the reason.
+    fn tools(&self, id: &str) -> Option<Vec<String>> {
+        let capability = self.get_listed(id)?;
+        let known = capability.discovery.as_ref()?.tools.iter();
+        let mut names: Vec<String> = known.map(|tool| tool.name().to_owned()).collect();
+        names.extend(self.deck.held_names(capability));
+        Some(names)
+    }
+
+    fn schemas(&self, id: &str, tool: &str) -> Option<ToolSchemas> {
+        let capability = self.get(id)?;
+        let shape = TypedTool::of(capability, self.deck.catalog().tool(id, tool)?);
+        Some(ToolSchemas { input: shape.input, output: shape.output })
+    }
+
+    fn check_arguments(&self, id: &str, tool: &str, arguments: &Value) -> Vec<String> {
+        let Some(found) = self.get_listed(id).and_then(|_| self.deck.catalog().tool(id, tool))
+        else {
+            return Vec::new();
+        };
+        match found.argument_check().check(arguments) {
+            Ok(()) => Vec::new(),
+            Err(bad) => {
+                let call = call_text(id, tool, &bad.arguments);
+                vec![format!("{bad}; call it as: {call}")]
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use capdeck_backend::{CallContext, CallError, ErrorCode, ErrorKind};
 use capdeck_catalog::RawMembers;
 use capdeck_definition::reveal;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{Session, approvals::ApprovalRequest, raw};
 
@@ -18,17 +18,12 @@ pub(super) enum ApprovalAnswer {
     None,
 }
 
-impl Session {
-    /// True when the client said that it can put a form before its person.
-    pub(super) fn can_be_asked(&self) -> bool {
-        let client = self.connections.audience().client();
-        let Some(elicitation) = client.capabilities.get("elicitation") else { return false };
-        match raw::value(elicitation) {
-            // A client that names modes has only those; an empty object means forms.
-            Some(Value::Object(modes)) => modes.contains_key("form") || !modes.contains_key("url"),
-            _ => false,
-        }
-    }
+/// True when the client said that it can put a form before its person. A client that names modes has
+/// only those; an empty object means forms.
+pub(super) fn can_be_asked(session: &Session) -> bool {
+    let client = session.connections.audience().client();
+    let modes: Option<RawMembers> = raw::get(&client.capabilities, "elicitation");
+    modes.is_some_and(|modes| modes.contains_key("form") || !modes.contains_key("url"))
 }
 
 /// Asks, and waits for the answer or the end of the call.

@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use capdeck_backend::{CallError, ErrorKind};
 use capdeck_definition::{CapabilityId, Definition};
 use futures_util::future::join_all;
 use jiff::{SignedDuration, Timestamp};
@@ -135,8 +136,18 @@ impl HealthStore {
         HealthRecords(all)
     }
 
+    /// Errors of the caller, cancellations and shutdown say nothing about the capability.
+    pub(crate) fn note_outcome(&self, definition: &Definition, error: Option<&CallError>) {
+        let is_other = |error: &&CallError| {
+            error.host_stopped || matches!(error.kind(), ErrorKind::BadInput | ErrorKind::Cancelled)
+        };
+        if error.filter(is_other).is_none() {
+            self.note(definition, error.map(ToString::to_string));
+        }
+    }
+
     /// Adds an outcome. A success that changes nothing is written only once in a while.
-    pub(crate) fn note(&self, definition: &Definition, failure: Option<String>) {
+    fn note(&self, definition: &Definition, failure: Option<String>) {
         let at = Timestamp::now();
         let outcome = HealthOutcome { fingerprint: definition.fingerprint.clone(), at, failure };
         let id = definition.id.clone();

@@ -32,66 +32,49 @@ struct ClientRights {
     access: Option<Arc<DeckAccess>>,
 }
 
-impl Host {
-    pub(crate) fn view_for(
-        &self,
-        policy: &ViewPolicy,
-        audience: &AudienceKey,
-        names: &[&str],
-        access: Option<Arc<DeckAccess>>,
-    ) -> Arc<View> {
-        let catalog = self.screened_for(audience, names, policy.part(), access.clone());
-        self.view_of(catalog, policy, audience, names, access)
+/// Who looks at the deck.
+pub(crate) struct DeckClient<'a> {
+    pub(crate) host: &'a Host,
+    pub(crate) audience: &'a AudienceKey,
+    /// Names in rules.
+    pub(crate) names: &'a [&'a str],
+    /// `None` for those who need no grants.
+    pub(crate) access: Option<Arc<DeckAccess>>,
+}
+
+impl DeckClient<'_> {
+    /// What this client sees of the catalog in force.
+    pub(crate) fn current_catalog(&self, part: CatalogPart) -> Arc<Catalog> {
+        self.screened(&self.variant(&self.host.catalog()), part)
+    }
+
+    pub(crate) fn current_view(&self, policy: &ViewPolicy) -> Arc<View> {
+        self.view(self.current_catalog(policy.part()), policy)
     }
 
     /// The view of a screened catalog. Built once per catalog, for any number of clients.
-    pub(crate) fn view_of(
-        &self,
-        screened: Arc<Catalog>,
-        policy: &ViewPolicy,
-        audience: &AudienceKey,
-        names: &[&str],
-        access: Option<Arc<DeckAccess>>,
-    ) -> Arc<View> {
-        let clearance = RuleClearance::of(&screened.config().policy, names);
-        let mut views = self.0.derived.views.lock();
-        let key = (ClientRights { audience: audience.clone(), clearance, access }, policy.clone());
+    pub(crate) fn view(&self, screened: Arc<Catalog>, policy: &ViewPolicy) -> Arc<View> {
+        let mut views = self.host.0.derived.views.lock();
+        let key = (self.rights(&screened), policy.clone());
         if let Some(view) = views.get(&key)
             && Arc::ptr_eq(view.catalog(), &screened)
         {
             return view.clone();
         }
-        let view = Arc::new(View::build(screened, policy, self.0.usage.relevance()));
+        let view = Arc::new(View::build(screened, policy, self.host.0.usage.relevance()));
         views.retain(|_, other| other.catalog().version() == view.catalog().version());
         make_room(&mut views);
         views.insert(key, view.clone());
         view
     }
 
-    pub(crate) fn screened_for(
-        &self,
-        audience: &AudienceKey,
-        names: &[&str],
-        part: CatalogPart,
-        access: Option<Arc<DeckAccess>>,
-    ) -> Arc<Catalog> {
-        self.screened_of(&self.catalog_for(audience), audience, names, part, access)
-    }
-
-    pub(crate) fn screened_of(
-        &self,
-        catalog: &Arc<Catalog>,
-        audience: &AudienceKey,
-        names: &[&str],
-        part: CatalogPart,
-        access: Option<Arc<DeckAccess>>,
-    ) -> Arc<Catalog> {
-        if access.is_none() && catalog.is_open_to(&part) {
+    /// A catalog without what this client cannot see.
+    pub(crate) fn screened(&self, catalog: &Arc<Catalog>, part: CatalogPart) -> Arc<Catalog> {
+        if self.access.is_none() && catalog.is_open_to(&part) {
             return catalog.clone();
         }
-        let clearance = RuleClearance::of(&catalog.config().policy, names);
-        let key = (ClientRights { audience: audience.clone(), clearance, access }, part);
-        let mut screens = self.0.derived.screens.lock();
+        let key = (self.rights(catalog), part);
+        let mut screens = self.host.0.derived.screens.lock();
         if let Some((made_from, screened)) = screens.get(&key)
             && Arc::ptr_eq(made_from, catalog)
         {
@@ -107,19 +90,13 @@ impl Host {
         screened
     }
 
-    pub(crate) fn catalog_for(&self, audience: &AudienceKey) -> Arc<Catalog> {
-        self.variant_of(&self.catalog(), audience)
-    }
-
-    pub(crate) fn variant_of(
-        &self,
-        catalog: &Arc<Catalog>,
-        audience: &AudienceKey,
-    ) -> Arc<Catalog> {
+    /// A catalog with what servers offer to clients of this audience.
+    pub(crate) fn variant(&self, catalog: &Arc<Catalog>) -> Arc<Catalog> {
+        let Self { host, audience, .. } = *self;
         if audience.is_bare() {
             return catalog.clone();
         }
-        let mut variants = self.0.derived.variants.lock();
+        let mut variants = host.0.derived.variants.lock();
         if let Some((made_from, variant)) = variants.get(audience)
             && Arc::ptr_eq(made_from, catalog)
         {
@@ -129,9 +106,9 @@ impl Host {
             .capabilities()
             .filter(|capability| matches!(capability.definition.backend, Backend::Mcp(_)))
             .filter_map(|capability| {
-                let theirs = self.0.discoveries.known_to(&capability.definition, audience)?;
+                let theirs = host.0.discoveries.known_to(&capability.definition, audience)?;
                 let held = match capability.pins {
-                    PinMode::Block => self.pins().held(&capability.definition, &theirs),
+                    PinMode::Block => host.pins().held(&capability.definition, &theirs),
                     PinMode::Off | PinMode::Warn => HeldTools::new(),
                 };
                 Some((capability.definition.id.clone(), theirs, held))
@@ -144,6 +121,11 @@ impl Host {
         variants.retain(|_, (made_from, _)| Arc::ptr_eq(made_from, catalog));
         variants.insert(audience.clone(), (catalog.clone(), variant.clone()));
         variant
+    }
+
+    fn rights(&self, catalog: &Catalog) -> ClientRights {
+        let clearance = RuleClearance::of(&catalog.config().policy, self.names);
+        ClientRights { audience: self.audience.clone(), clearance, access: self.access.clone() }
     }
 }
 

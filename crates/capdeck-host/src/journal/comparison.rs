@@ -71,17 +71,11 @@ impl ComparisonBasis {
         }
     }
 
-    fn missing(self, place: &str) -> String {
+    /// What is said of a place that only the other side has, and that only this side has.
+    fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::Before => format!("`{place}` is gone"),
-            Self::Expectation => format!("`{place}` is missing"),
-        }
-    }
-
-    fn unknown(self, place: &str) -> String {
-        match self {
-            Self::Before => format!("`{place}` is new"),
-            Self::Expectation => format!("`{place}` was not expected"),
+            Self::Before => ("is gone", "is new"),
+            Self::Expectation => ("is missing", "was not expected"),
         }
     }
 }
@@ -99,8 +93,8 @@ fn differences(against: ComparisonBasis, place: &str, before: &Value, now: &Valu
                     (Some(before), Some(now)) => {
                         found.extend(differences(against, &place, before, now));
                     }
-                    (Some(_), None) => found.push(against.missing(&place)),
-                    (None, Some(_)) => found.push(against.unknown(&place)),
+                    (Some(_), None) => found.push(format!("`{place}` {}", against.words().0)),
+                    (None, Some(_)) => found.push(format!("`{place}` {}", against.words().1)),
                     (None, None) => {}
                 }
             }

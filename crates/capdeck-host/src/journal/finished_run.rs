@@ -5,16 +5,10 @@ use std::{borrow::Cow, sync::Arc};
 use capdeck_auth::{Secret, SecretScrubber};
 use capdeck_catalog::sha256_hex;
 use capdeck_definition::Definition;
-use capdeck_sandbox::{
-    CallRecord, CodeDiagnostic, DeterminismSettings, LogEntry, ReplayMoment, RunEnvelope, RunError,
-    RunErrorCode, RunReport,
-};
-use jiff::Timestamp;
+use capdeck_sandbox::{CallRecord, LogEntry, RunEnvelope, RunError, RunErrorCode, RunReport};
 use serde_json::{Value, value::RawValue};
 
-use super::record::{
-    RECORD_VERSION, RecordedCall, RecordedOutcome, RecordedScope, RunEnd, RunRecord, RunState,
-};
+use super::record::{RecordedCall, RecordedOutcome, RunEnd, RunRecord, RunState};
 use crate::{
     HostSettings,
     consent::{shorten, substitutions},
@@ -28,31 +22,11 @@ const MAX_ARGS_BYTES: usize = 16 << 10;
 const MAX_TEXT_LENGTH: usize = 200;
 const MAX_LOG_BYTES: usize = 16 << 10;
 
-#[derive(Debug, Clone)]
-pub(crate) struct RunStart {
-    pub(crate) at: Timestamp,
-    pub(crate) client: String,
-    pub(crate) principal: String,
-    pub(crate) scope: RecordedScope,
-    pub(crate) after: Option<String>,
-    /// Why the earlier state of the session is unknown, if the run depends on it.
-    pub(crate) lost: Option<String>,
-    pub(crate) code: String,
-    pub(crate) determinism: DeterminismSettings,
-    pub(crate) capabilities: Vec<String>,
-}
-
 pub(crate) struct FinishedRun {
-    begun: RunStart,
-    id: String,
-    session: Option<String>,
-    timeout_ms: u64,
-    duration_ms: f64,
+    /// Complete except for what may have secrets: code, calls, end and logs.
+    record: RunRecord,
     outcome: Option<Result<Box<RawValue>, RunError>>,
-    diagnostics: Vec<CodeDiagnostic>,
-    logs: Vec<LogEntry>,
     calls: Vec<CallRecord>,
-    moments: Vec<ReplayMoment>,
     /// All definitions of the deck, which know the secrets: code may contain values of capabilities
     /// that it did not call.
     definitions: Vec<Arc<Definition>>,
@@ -66,46 +40,34 @@ struct RecordScrubber {
 
 impl FinishedRun {
     pub(crate) fn new(
-        begun: RunStart,
+        begun: RunRecord,
         report: &mut RunReport,
         definitions: Vec<Arc<Definition>>,
     ) -> Self {
         let calls = std::mem::take(&mut report.calls);
+        let moments = std::mem::take(&mut report.moments);
         let RunEnvelope { outcome, diagnostics, meta, .. } = &report.envelope;
-        Self {
-            begun,
+        let record = RunRecord {
             id: meta.run_id.clone(),
             session: meta.session_id.as_ref().map(ToString::to_string),
             timeout_ms: meta.timeout_ms,
             duration_ms: meta.duration_ms,
-            outcome: Some(outcome.clone()),
             diagnostics: diagnostics.clone(),
             logs: first_logs(&report.logs),
-            calls,
-            moments: std::mem::take(&mut report.moments),
-            definitions,
-        }
+            moments,
+            ..begun
+        };
+        Self { record, outcome: Some(outcome.clone()), calls, definitions }
     }
 
-    pub(crate) fn cancelled(begun: RunStart, definitions: Vec<Arc<Definition>>) -> Self {
-        Self {
-            begun,
-            id: uuid::Uuid::now_v7().to_string(),
-            session: None,
-            timeout_ms: 0,
-            duration_ms: 0.0,
-            outcome: None,
-            diagnostics: Vec::new(),
-            logs: Vec::new(),
-            calls: Vec::new(),
-            moments: Vec::new(),
-            definitions,
-        }
+    pub(crate) fn cancelled(begun: RunRecord, definitions: Vec<Arc<Definition>>) -> Self {
+        let record = RunRecord { id: uuid::Uuid::now_v7().to_string(), ..begun };
+        Self { record, outcome: None, calls: Vec::new(), definitions }
     }
 
     /// Reads the values of the environment and the vault, to remove them.
     pub(crate) fn record(self, settings: &HostSettings) -> RunRecord {
-        let Self { begun, outcome, calls, definitions, .. } = self;
+        let Self { record, outcome, calls, definitions } = self;
         let is_called = |definition: &Definition| {
             let id = definition.id.as_str();
             calls.iter().any(|call| call.capability.as_deref() == Some(id))
@@ -127,8 +89,7 @@ impl FinishedRun {
             Some(Err(error)) if error.code == RunErrorCode::Paused => (RunState::Paused, None),
             Some(Err(error)) => (RunState::Failed, unrepeatable(error.code)),
         };
-        let code_sha256 = sha256_hex(&begun.code);
-        let code = cleaner.text(begun.code);
+        let code = cleaner.text(record.code);
         let mut room = MAX_ANSWER_BYTES;
         let calls: Vec<RecordedCall> =
             calls.into_iter().map(|call| cleaner.call(call, &everything, &mut room)).collect();
@@ -146,35 +107,13 @@ impl FinishedRun {
             }
         };
         let because = |text: &str| Some(text.to_owned());
-        let unrepeatable = begun
-            .lost
+        let unrepeatable = record
+            .unrepeatable
             .or_else(|| found.then(|| because("it contained a secret, which is not stored"))?)
             .or_else(|| too_large.then(|| because("its results are too large to store"))?)
             .or(stopped.and_then(because));
-        RunRecord {
-            version: RECORD_VERSION,
-            id: self.id,
-            at: begun.at,
-            state,
-            client: begun.client,
-            principal: begun.principal,
-            scope: begun.scope,
-            session: self.session,
-            after: begun.after,
-            code,
-            code_sha256,
-            timeout_ms: self.timeout_ms,
-            now_ms: begun.determinism.now_ms,
-            seed: begun.determinism.seed,
-            duration_ms: self.duration_ms,
-            capabilities: begun.capabilities,
-            calls,
-            moments: self.moments,
-            end,
-            diagnostics: self.diagnostics,
-            logs: cleaner.logs(self.logs),
-            unrepeatable,
-        }
+        let logs = cleaner.logs(record.logs);
+        RunRecord { state, code, calls, end, logs, unrepeatable, ..record }
     }
 }
 

@@ -1,16 +1,18 @@
-//! The record of one run: enough to show it, to resume it and to replay it without any server.
+//! The record of one run: enough to show it, to resume it and to replay it without any server. It is
+//! shown without results, and without texts that look like a secret.
 
+use capdeck_auth::SecretScrubber;
 use capdeck_definition::Exposure;
 use capdeck_sandbox::{
-    CallFailure, CallOutcome, CallRecord, CodeDiagnostic, DeckOperation, LogEntry, ReplayMoment,
-    RunError,
+    CallFailure, CallOutcome, CallRecord, CodeDiagnostic, DeckOperation, DeterminismSettings,
+    LogEntry, ReplayMoment, RunError, TimerPace,
 };
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, value::RawValue};
+use serde_json::{Value, json, value::RawValue};
 
-use crate::{SessionScope, ViewPolicy};
+use crate::{SessionScope, ViewPolicy, consent::shorten, redact::redacted};
 
 /// The file format version. Others are not read.
 pub(crate) const RECORD_VERSION: u32 = 1;
@@ -204,5 +206,118 @@ impl RecordedCall {
             started_ms,
             duration_ms,
         }
+    }
+}
+
+impl RunRecord {
+    /// The clock and the random numbers of the run, for another one.
+    pub(super) fn determinism(&self, timers: TimerPace) -> DeterminismSettings {
+        DeterminismSettings { now_ms: self.now_ms, seed: self.seed, timers }
+    }
+
+    /// The run in one line of a list.
+    pub fn summary(&self) -> Value {
+        let mut item = json!({
+            "id": self.id,
+            "at": self.at,
+            "state": self.state,
+            "client": self.client,
+            "principal": self.principal,
+            "calls": self.calls.len(),
+            "durationMs": self.duration_ms,
+            "headline": self.headline(),
+        });
+        if let Some(reason) = &self.unrepeatable {
+            item["unrepeatable"] = json!(reason);
+        }
+        item
+    }
+
+    /// The details of the run.
+    pub fn shown(&self) -> Value {
+        let mut shown = json!({
+            "id": self.id,
+            "at": self.at,
+            "state": self.state,
+            "client": self.client,
+            "principal": self.principal,
+            "code": redacted(&self.code),
+            "codeSha256": self.code_sha256,
+            "timeoutMs": self.timeout_ms,
+            "durationMs": self.duration_ms,
+            "isRepeatable": self.unrepeatable.is_none(),
+            "calls": self.calls.iter().map(RecordedCall::shown).collect::<Vec<_>>(),
+            "diagnostics": self.diagnostics,
+        });
+        let mut put = |key: &str, value: Value| shown[key] = value;
+        let optional = [("session", &self.session), ("after", &self.after)];
+        for (key, text) in optional.into_iter().chain([("unrepeatable", &self.unrepeatable)]) {
+            if let Some(text) = text {
+                put(key, json!(text));
+            }
+        }
+        match &self.end {
+            RunEnd::Value(value) => {
+                put("value", clean(serde_json::from_str(value.get()).unwrap_or_default()));
+            }
+            RunEnd::LargeValue { bytes, .. } => put("valueBytes", json!(bytes)),
+            RunEnd::Error(error) => put("error", clean(json!(error))),
+            RunEnd::Nothing => {}
+        }
+        let logs = self
+            .logs
+            .iter()
+            .map(|entry| json!({ "level": entry.level, "message": redacted(&entry.message) }));
+        put("logs", logs.collect());
+        shown
+    }
+
+    /// The first line of the code that is not empty.
+    pub fn headline(&self) -> String {
+        let line = self.code.lines().map(str::trim).find(|line| !line.is_empty());
+        redacted(line.unwrap_or_default())
+    }
+}
+
+impl RecordedCall {
+    fn shown(&self) -> Value {
+        let (outcome, bytes) = match &self.outcome {
+            RecordedOutcome::Data(data) => ("ok", Some(data.get().len())),
+            RecordedOutcome::Failure(failure) => (failure.code.as_str(), None),
+            RecordedOutcome::Held(_) => ("waiting", None),
+            RecordedOutcome::Cancelled => ("cancelled", None),
+            RecordedOutcome::LeftOut { bytes } => ("ok", Some(*bytes)),
+        };
+        let mut shown = json!({
+            "call": self.target(),
+            "args": self.args,
+            "outcome": outcome,
+            "startedMs": self.started_ms,
+            "durationMs": self.duration_ms,
+        });
+        if let Some(bytes) = bytes {
+            shown["answerBytes"] = json!(bytes);
+        }
+        if let RecordedOutcome::Held(failure) = &self.outcome {
+            let approval = failure.details.as_ref().and_then(|details| details.get("approval"));
+            shown["approval"] = approval.and_then(|one| one.get("id")).cloned().unwrap_or_default();
+        }
+        shown
+    }
+}
+
+/// Removes members with names of secrets, and texts that look like one.
+pub(super) fn clean(mut value: Value) -> Value {
+    shorten(&mut value, &SecretScrubber::default(), usize::MAX);
+    each_text(&mut value);
+    value
+}
+
+fn each_text(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = redacted(text),
+        Value::Array(items) => items.iter_mut().for_each(each_text),
+        Value::Object(members) => members.values_mut().for_each(each_text),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

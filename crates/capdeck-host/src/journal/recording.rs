@@ -1,24 +1,31 @@
 //! Runs code and records it.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
-use capdeck_definition::Definition;
+use async_trait::async_trait;
+use capdeck_backend::{CallError, ErrorCode};
+use capdeck_definition::{Definition, sha256_hex};
 use capdeck_sandbox::{
-    CallHandler, CallOutcome, CallRecord, CapabilityDirectory, CellRun, DeterminismSettings,
-    RunErrorCode, RunReport, SandboxPool, SessionChoice, TimerPace,
+    CallFailure, CallHandler, CallOutcome, CallRecord, CallRequest, CapabilityDirectory, CellRun,
+    HandlerResponse, RunErrorCode, RunReport, SandboxPool, SessionChoice, TimerPace,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use super::{
-    RecordedCall, RunJournal,
-    finished_run::{FinishedRun, RunStart},
-    pausable_calls::PausableCalls,
+    RecordedCall, RunEnd, RunJournal, RunRecord, RunState,
+    finished_run::{FinishedRun, MAX_ANSWER_BYTES},
+    record::RECORD_VERSION,
     recovery,
     run_store::RunLimits,
 };
 use crate::{
     RequestContext, SessionScope,
+    durable::blocking,
     flow::{FlowGuard, GuardedCalls},
 };
 
@@ -42,9 +49,49 @@ impl RunEnvironment<'_> {
     }
 }
 
+/// Finds the calls that pause a run: those that need a person who could not be asked.
+pub(crate) struct PausableCalls<'a> {
+    calls: &'a dyn CallHandler,
+    /// Bytes of results so far. A run whose results are too large to store cannot be resumed, so it
+    /// does not pause.
+    answered: AtomicUsize,
+}
+
+impl<'a> PausableCalls<'a> {
+    pub(crate) fn new(calls: &'a dyn CallHandler, answered: usize) -> Self {
+        Self { calls, answered: AtomicUsize::new(answered) }
+    }
+}
+
+#[async_trait]
+impl CallHandler for PausableCalls<'_> {
+    async fn call(&self, call: CallRequest) -> HandlerResponse {
+        let answer = self.calls.call(call).await;
+        if let Ok(data) = &answer.outcome {
+            self.answered.fetch_add(data.get().len(), Ordering::Relaxed);
+        }
+        answer
+    }
+
+    fn waiting_for_people(&self) -> Option<watch::Receiver<usize>> {
+        self.calls.waiting_for_people()
+    }
+
+    fn is_waiting(&self, failure: &CallFailure) -> bool {
+        needs_person(failure) && self.answered.load(Ordering::Relaxed) < MAX_ANSWER_BYTES
+    }
+}
+
+fn needs_person(failure: &CallFailure) -> bool {
+    let wanted = || failure.details.as_ref()?.get("requiredCapability").and_then(Value::as_str);
+    failure.code == ErrorCode::ApprovalRequired.as_str()
+        || failure.code == ErrorCode::UnsupportedCapability.as_str()
+            && wanted() == Some("elicitation")
+}
+
 struct UnfinishedRun<'a> {
     request: &'a RequestContext<'a>,
-    begun: Option<RunStart>,
+    begun: Option<RunRecord>,
 }
 
 impl Drop for UnfinishedRun<'_> {
@@ -67,7 +114,7 @@ pub(crate) async fn run_recorded(
         return stage.run(run, stage.calls).await;
     }
     let begun = begin_record(request, &run, stage.directory);
-    run.determinism = Some(begun.determinism);
+    run.determinism = Some(begun.determinism(TimerPace::Wait));
     let mut unfinished = UnfinishedRun { request, begun: Some(begun) };
     let pausing = PausableCalls::new(stage.calls, 0);
     let asked = run.session.clone();
@@ -83,7 +130,7 @@ pub(super) fn journal<'a>(request: &RequestContext<'a>) -> &'a RunJournal {
     &request.host().0.journal
 }
 
-pub(super) fn run_limits(request: &RequestContext<'_>) -> RunLimits {
+fn run_limits(request: &RequestContext<'_>) -> RunLimits {
     RunLimits::of(request.deck.catalog().config())
 }
 
@@ -91,8 +138,8 @@ fn begin_record(
     request: &RequestContext<'_>,
     run: &CellRun,
     directory: &dyn CapabilityDirectory,
-) -> RunStart {
-    let (after, lost) = match &run.session {
+) -> RunRecord {
+    let (after, unrepeatable) = match &run.session {
         SessionChoice::Earlier(id) => match journal(request).last_run(id.as_str()) {
             Some(before) => (Some(before), None),
             None => (None, Some("the earlier runs of its session are not known".to_owned())),
@@ -108,59 +155,74 @@ fn begin_record(
         Ok(()) => u64::from_le_bytes(seed) >> 11,
         Err(_) => at.as_millisecond().unsigned_abs(),
     };
-    let now_ms = at.as_millisecond();
-    RunStart {
+    RunRecord {
+        version: RECORD_VERSION,
+        id: String::new(),
         at,
+        state: RunState::Cancelled,
         client: session.client_name.clone(),
         principal: session.principal.to_string(),
         scope: (&session.scope).into(),
+        session: None,
         after,
-        lost,
         code: run.code.clone(),
-        determinism: DeterminismSettings { now_ms, seed, timers: TimerPace::Wait },
+        code_sha256: sha256_hex(&run.code),
+        timeout_ms: 0,
+        now_ms: at.as_millisecond(),
+        seed,
+        duration_ms: 0.0,
         capabilities: directory.capabilities(),
+        calls: Vec::new(),
+        moments: Vec::new(),
+        end: RunEnd::Nothing,
+        diagnostics: Vec::new(),
+        logs: Vec::new(),
+        unrepeatable,
     }
 }
 
-/// Records an ended run. A paused run is on disk when this returns, and its error says how to
-/// resume it.
+/// Records an ended run. One that is paused or was resumed is on disk when this returns, and the
+/// error of a paused one says how to resume it.
 pub(super) async fn end_record(
     request: &RequestContext<'_>,
-    begun: RunStart,
+    begun: RunRecord,
     report: &mut RunReport,
 ) {
     let meta = &report.envelope.meta;
     if let Some(session) = &meta.session_id {
         journal(request).note_last_run(session.as_str(), &meta.run_id);
     }
+    let is_resumed = begun.state == RunState::Paused;
     let is_paused =
         matches!(&report.envelope.outcome, Err(error) if error.code == RunErrorCode::Paused);
     let waiting = if is_paused { waiting_calls(&report.calls) } else { Vec::new() };
     let ended = FinishedRun::new(begun, report, definitions(request));
     let limits = run_limits(request);
-    if !is_paused {
+    if !is_paused && !is_resumed {
         journal(request).record(ended, limits);
         return;
     }
     let host = request.host().clone();
-    let writing = tokio::task::spawn_blocking(move || host.0.journal.record_now(ended, limits));
-    let trouble = match writing.await {
-        Ok(Ok(record)) => record.unrepeatable,
-        Ok(Err(error)) => {
-            tracing::error!(%error, "a paused run could not be recorded");
+    let written = blocking(move || host.0.journal.record_now(ended, limits)).await;
+    let written = written.and_then(|written| written.map_err(CallError::internal));
+    let trouble = match written {
+        Ok(record) => record.unrepeatable,
+        Err(error) => {
+            tracing::error!(%error, "a paused or resumed run could not be recorded");
             Some("it could not be saved".to_owned())
         }
-        Err(_) => Some("it could not be saved".to_owned()),
     };
-    report_pause(request, report, &waiting, trouble);
+    if is_paused {
+        report_pause(request, report, &waiting, trouble);
+    }
 }
 
-pub(super) fn definitions(request: &RequestContext<'_>) -> Vec<Arc<Definition>> {
+fn definitions(request: &RequestContext<'_>) -> Vec<Arc<Definition>> {
     let catalog = request.host().catalog();
     catalog.capabilities().map(|capability| capability.definition.clone()).collect()
 }
 
-pub(super) fn report_pause(
+fn report_pause(
     request: &RequestContext<'_>,
     report: &mut RunReport,
     waiting: &[PausedCall],
@@ -183,7 +245,7 @@ pub(super) fn report_pause(
     error.details = Some(json!({ "runId": id, "calls": calls, "approvals": approvals }));
 }
 
-pub(super) struct PausedCall {
+struct PausedCall {
     target: String,
     approval: Option<Value>,
     review: Option<String>,
@@ -199,7 +261,7 @@ impl PausedCall {
     }
 }
 
-pub(super) fn waiting_calls(calls: &[CallRecord]) -> Vec<PausedCall> {
+fn waiting_calls(calls: &[CallRecord]) -> Vec<PausedCall> {
     let held = calls.iter().filter_map(|call| match &call.outcome {
         CallOutcome::Held { failure } => Some((call, failure)),
         _ => None,

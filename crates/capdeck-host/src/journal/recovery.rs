@@ -7,8 +7,8 @@ use capdeck_backend::{CallError, ErrorCode};
 use capdeck_sandbox::{RunErrorCode, RunReport, SessionChoice, SessionStatus};
 use serde_json::{Value, json};
 
-use super::{RunRecord, RunState, shown::clean};
-use crate::{RequestContext, redact::redacted};
+use super::{RunRecord, RunState, record::clean};
+use crate::{RequestContext, page::OffsetPage, redact::redacted};
 
 const DEFAULT_PAGE_SIZE: usize = 25;
 
@@ -41,8 +41,7 @@ pub(super) async fn recovery_ref(
 pub(crate) async fn read_recovery(
     request: &RequestContext<'_>,
     reference: &str,
-    cursor: Option<&str>,
-    limit: Option<usize>,
+    page: &OffsetPage,
 ) -> Result<Value, CallError> {
     let cells = cells_of(request, reference).await;
     if cells.is_empty() {
@@ -51,19 +50,8 @@ pub(crate) async fn read_recovery(
             "use `meta.recoveryRef` of a run; cells are known as long as their runs are recorded",
         ));
     }
-    let start = cursor.map_or(Some(0), |cursor| cursor.parse::<usize>().ok());
-    let start = start.filter(|start| *start <= cells.len()).ok_or_else(|| {
-        let message = format!("`{}` is not a cursor of this record", cursor.unwrap_or_default());
-        CallError::new(ErrorCode::RequestInvalid, message).hint("start without a cursor")
-    })?;
-    let limit = limit.unwrap_or(DEFAULT_PAGE_SIZE).clamp(1, MAX_PAGE_SIZE);
-    let page: Vec<Value> = cells.iter().skip(start).take(limit).map(entry).collect();
-    let end = start + page.len();
-    let mut answer = json!({ "entries": page });
-    if end < cells.len() {
-        answer["nextCursor"] = json!(end.to_string());
-    }
-    Ok(answer)
+    let cells = cells.iter().map(entry).collect();
+    page.of(cells, (DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE), "this record")
 }
 
 async fn cells_of(request: &RequestContext<'_>, session: &str) -> Vec<RunRecord> {

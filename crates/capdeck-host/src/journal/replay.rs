@@ -9,6 +9,7 @@ use serde_json::{Value, value::RawValue};
 use tokio::sync::watch;
 
 use super::record::{RecordedCall, RecordedOutcome};
+use crate::raw;
 
 const REDACTED: &str = "[redacted]";
 
@@ -150,18 +151,19 @@ impl<'a> CallReplay<'a> {
         if self.live.is_some() && number >= self.calls.len() {
             return ReplayStep::Live;
         }
-        let made = describe_call(request);
+        let args: Value = raw::parse(&request.args).unwrap_or_default();
+        let made = RecordedCall::name(request.capability.as_deref(), request.method, &args);
         let diverged = match self.calls.get(number) {
             Some(known) if self.strictness == ReplayStrictness::Exact => {
                 let same = known.capability == request.capability && known.method == request.method;
                 let with = if same { " with other arguments" } else { "" };
                 format!(
-                    "call {} is {made}{with}, but the record has `{}`",
+                    "call {} is `{made}`{with}, but the record has `{}`",
                     number + 1,
                     known.target
                 )
             }
-            _ => format!("call {} is {made}, which has no recorded result", number + 1),
+            _ => format!("call {} is `{made}`, which has no recorded result", number + 1),
         };
         state.diverged = Some(diverged.clone());
         ReplayStep::Diverged(diverged)
@@ -243,9 +245,4 @@ fn is_like(known: &Value, args: &Value) -> bool {
         }
         _ => known == args,
     }
-}
-
-fn describe_call(request: &CallRequest) -> String {
-    let args = serde_json::from_str::<Value>(request.args.get()).unwrap_or_default();
-    format!("`{}`", RecordedCall::name(request.capability.as_deref(), request.method, &args))
 }

@@ -4,33 +4,23 @@
 //! No recorded call is made twice. One process resumes a run at a time. A run whose resuming was
 //! interrupted cannot be resumed again, because it is unknown which calls were made.
 
-use std::{sync::Arc, time::Duration};
+use std::{fs::File, sync::Arc, time::Duration};
 
 use capdeck_backend::{CallError, ClientProfile, ErrorCode, NoListener};
-use capdeck_sandbox::{
-    CellRun, DeterminismSettings, EarlierRun, RunErrorCode, RunReport, TimerPace,
-};
+use capdeck_sandbox::{CellRun, EarlierRun, RunError, RunErrorCode, RunReport, TimerPace};
 use jiff::Timestamp;
 
 use super::{
     ReplayError, RunStore, RunStoreError,
-    finished_run::{FinishedRun, RunStart},
-    pausable_calls::PausableCalls,
-    record::{RecordedOutcome, RecordedScope, RunRecord, RunState},
-    recording::{RunEnvironment, definitions, journal, report_pause, run_limits, waiting_calls},
+    record::{RecordedCall, RecordedOutcome, RecordedScope, RunRecord, RunState},
+    recording::{PausableCalls, RunEnvironment, end_record, journal},
     replay::{CallReplay, ExpectedCall},
     run_replayer::replay_earlier,
-    run_store::RunClaim,
 };
 use crate::{
     Host, Principal, RequestContext, Session, SessionContinuity, SessionScope, SessionSettings,
-    TaskForm, ViewPolicy, flow::FlowGuard,
+    TaskForm, ViewPolicy, durable::blocking, flow::FlowGuard,
 };
-
-struct ClaimedRun {
-    _claim: RunClaim,
-    chain: Vec<RunRecord>,
-}
 
 impl Host {
     /// A session for the person who resumes a recorded run, with the name and the rights of its
@@ -67,8 +57,8 @@ pub(crate) async fn resume_recorded(
     let (host, asked) = (request.host().clone(), id.to_owned());
     let session = request.session();
     let mine = (session.principal.to_string(), RecordedScope::from(&session.scope));
-    let claimed = blocking(move || claim(&host.settled_runs(), &asked, &mine)).await??;
-    let Some((paused, earlier)) = claimed.chain.split_last() else { return Err(unknown(id)) };
+    let (_claim, chain) = blocking(move || claim(&host.settled_runs(), &asked, &mine)).await??;
+    let Some((paused, earlier)) = chain.split_last() else { return Err(unknown(id)) };
     let session = match replay_earlier(stage.pool, owner, earlier).await {
         Ok(session) => session,
         Err(error) => {
@@ -80,21 +70,19 @@ pub(crate) async fn resume_recorded(
     if let Some(guard) = stage.flow {
         earlier.iter().for_each(|run| learn(guard, run));
     }
-    let mut known: usize = 0;
-    for call in &paused.calls {
-        if let RecordedOutcome::Data(data) = &call.outcome {
-            known += data.get().len();
-        }
-    }
+    let bytes = |call: &RecordedCall| match &call.outcome {
+        RecordedOutcome::Data(data) => data.get().len(),
+        _ => 0,
+    };
+    let known = paused.calls.iter().map(bytes).sum();
     let pausing = PausableCalls::new(stage.calls, known);
     let calls = paused.calls.iter().cloned().map(ExpectedCall::from).collect();
     let replay = CallReplay::resuming(calls, &pausing);
-    let begun = begun(paused);
     let run = CellRun {
         timeout: Some(Duration::from_millis(paused.timeout_ms)),
         session,
         owner: owner.to_owned(),
-        determinism: Some(begun.determinism),
+        determinism: Some(paused.determinism(TimerPace::Wait)),
         repeat: Some(EarlierRun {
             moments: paused.moments.clone(),
             elapsed_ms: elapsed_ms(paused.at),
@@ -107,36 +95,8 @@ pub(crate) async fn resume_recorded(
     if let Some(why) = replay.divergence() {
         diverged(&mut report, &why);
     }
-    end_resumed(request, begun, &mut report).await?;
+    end_record(request, paused.clone(), &mut report).await;
     Ok(report)
-}
-
-async fn end_resumed(
-    request: &RequestContext<'_>,
-    begun: RunStart,
-    report: &mut RunReport,
-) -> Result<(), CallError> {
-    let meta = &report.envelope.meta;
-    if let Some(session) = &meta.session_id {
-        journal(request).note_last_run(session.as_str(), &meta.run_id);
-    }
-    let is_paused =
-        matches!(&report.envelope.outcome, Err(error) if error.code == RunErrorCode::Paused);
-    let waiting = if is_paused { waiting_calls(&report.calls) } else { Vec::new() };
-    let ended = FinishedRun::new(begun, report, definitions(request));
-    let (host, limits) = (request.host().clone(), run_limits(request));
-    let record = blocking(move || host.0.journal.record_now(ended, limits)).await?;
-    let trouble = match record {
-        Ok(record) => record.unrepeatable,
-        Err(error) => {
-            tracing::error!(%error, "a resumed run could not be recorded");
-            Some("it could not be saved".to_owned())
-        }
-    };
-    if is_paused {
-        report_pause(request, report, &waiting, trouble);
-    }
-    Ok(())
 }
 
 async fn save(request: &RequestContext<'_>, record: RunRecord) -> Result<(), CallError> {
@@ -158,7 +118,7 @@ fn claim(
     store: &RunStore,
     id: &str,
     mine: &(String, RecordedScope),
-) -> Result<ClaimedRun, CallError> {
+) -> Result<(File, Vec<RunRecord>), CallError> {
     let failed = |error: RunStoreError| match error {
         RunStoreError::Unknown { .. } => unknown(id),
         other => stored(&other),
@@ -176,7 +136,7 @@ fn claim(
         RunState::Resuming => return Err(interrupted(id)),
         RunState::Done | RunState::Failed | RunState::Cancelled => {
             let message = format!("run `{id}` is not paused: it is {}", run.state.as_str());
-            return Err(CallError::new(ErrorCode::RequestInvalid, message)
+            return Err(CallError::invalid_request(message)
                 .hint(format!("see its result with: capdeck runs show {id}")));
         }
     }
@@ -185,48 +145,25 @@ fn claim(
         let taken_up = RunRecord { state: RunState::Resuming, ..paused.clone() };
         store.save(&taken_up).map_err(failed)?;
     }
-    Ok(ClaimedRun { _claim: claim, chain })
-}
-
-fn begun(run: &RunRecord) -> RunStart {
-    RunStart {
-        at: run.at,
-        client: run.client.clone(),
-        principal: run.principal.clone(),
-        scope: run.scope.clone(),
-        after: run.after.clone(),
-        lost: None,
-        code: run.code.clone(),
-        determinism: DeterminismSettings {
-            now_ms: run.now_ms,
-            seed: run.seed,
-            timers: TimerPace::Wait,
-        },
-        capabilities: run.capabilities.clone(),
-    }
+    Ok((claim, chain))
 }
 
 /// A script that differs from its record must not continue.
 fn diverged(report: &mut RunReport, why: &str) {
     let message = format!("the run differs from its record before the pause: {why}");
     let hint = "no recorded call was repeated; run the code again";
-    match &mut report.envelope.outcome {
-        Err(error) => {
-            error.code = RunErrorCode::Diverged;
-            error.message = message;
-            error.hint = Some(hint.to_owned());
-        }
-        Ok(_) => {
-            report.envelope.outcome = Err(capdeck_sandbox::RunError {
-                code: RunErrorCode::Diverged,
-                message,
-                details: None,
-                location: None,
-                hint: Some(hint.to_owned()),
-                stack_preview: None,
-            });
-        }
-    }
+    let (details, location, stack_preview) = match &mut report.envelope.outcome {
+        Err(error) => (error.details.take(), error.location.take(), error.stack_preview.take()),
+        Ok(_) => (None, None, None),
+    };
+    report.envelope.outcome = Err(RunError {
+        code: RunErrorCode::Diverged,
+        message,
+        details,
+        location,
+        hint: Some(hint.to_owned()),
+        stack_preview,
+    });
 }
 
 fn elapsed_ms(since: Timestamp) -> f64 {
@@ -234,19 +171,19 @@ fn elapsed_ms(since: Timestamp) -> f64 {
 }
 
 fn unknown(id: &str) -> CallError {
-    CallError::new(ErrorCode::RequestInvalid, format!("there is no paused run `{id}`"))
+    CallError::invalid_request(format!("there is no paused run `{id}`"))
         .hint("runs are stored for some days; omit `resume` to run code")
 }
 
 fn interrupted(id: &str) -> CallError {
     let message =
         format!("resuming run `{id}` was interrupted, and it is not known which calls were made");
-    CallError::new(ErrorCode::RequestInvalid, message)
+    CallError::invalid_request(message)
         .hint("the audit trail lists the calls; run the code again for the missing ones")
 }
 
 fn refused(error: &ReplayError) -> CallError {
-    CallError::new(ErrorCode::RequestInvalid, error.to_string())
+    CallError::invalid_request(error.to_string())
         .hint("run the code again; approved calls need no second approval")
 }
 
@@ -256,12 +193,4 @@ fn stored(error: &RunStoreError) -> CallError {
         _ => ErrorCode::InternalError,
     };
     CallError::new(code, error.to_string())
-}
-
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, CallError> {
-    tokio::task::spawn_blocking(work).await.map_err(|panic| {
-        CallError::new(ErrorCode::InternalError, format!("the journal panicked: {panic}"))
-    })
 }

@@ -52,11 +52,8 @@ pub struct TestReport {
     pub failures: Vec<String>,
 }
 
-pub(super) struct ReplayCell {
-    code: String,
-    timeout: Option<Duration>,
-    determinism: DeterminismSettings,
-    repeat: EarlierRun,
+struct ReplayCell {
+    run: CellRun,
     names: Vec<String>,
     calls: Vec<ExpectedCall>,
 }
@@ -107,37 +104,28 @@ impl RunStore {
 }
 
 impl ReplayCell {
-    pub(super) fn of(run: &RunRecord) -> Self {
-        Self {
-            code: run.code.clone(),
+    fn of(run: &RunRecord) -> Self {
+        let cell = CellRun {
             timeout: Some(Duration::from_millis(run.timeout_ms)),
-            determinism: DeterminismSettings {
-                now_ms: run.now_ms,
-                seed: run.seed,
-                timers: TimerPace::Skip,
-            },
-            repeat: EarlierRun { moments: run.moments.clone(), elapsed_ms: 0.0 },
-            names: run.capabilities.clone(),
-            calls: run.calls.iter().cloned().map(ExpectedCall::from).collect(),
-        }
+            determinism: Some(run.determinism(TimerPace::Skip)),
+            repeat: Some(EarlierRun { moments: run.moments.clone(), elapsed_ms: 0.0 }),
+            ..CellRun::new(&run.code)
+        };
+        let calls = run.calls.iter().cloned().map(ExpectedCall::from).collect();
+        Self { run: cell, names: run.capabilities.clone(), calls }
     }
 
     fn of_test(cell: &TestCell) -> Self {
-        Self {
-            code: cell.code.clone(),
-            timeout: None,
-            determinism: DeterminismSettings {
-                now_ms: cell.now_ms,
-                seed: cell.seed,
-                timers: TimerPace::Skip,
-            },
-            repeat: EarlierRun { moments: cell.moments(), elapsed_ms: 0.0 },
-            names: cell.names(),
-            calls: cell.known_calls(),
-        }
+        let TestCell { now_ms, seed, .. } = *cell;
+        let run = CellRun {
+            determinism: Some(DeterminismSettings { now_ms, seed, timers: TimerPace::Skip }),
+            repeat: Some(EarlierRun { moments: cell.moments(), elapsed_ms: 0.0 }),
+            ..CellRun::new(&cell.code)
+        };
+        Self { run, names: cell.names(), calls: cell.known_calls() }
     }
 
-    pub(super) async fn run(
+    async fn run(
         self,
         pool: &SandboxPool,
         session: SessionChoice,
@@ -145,17 +133,15 @@ impl ReplayCell {
         strictness: ReplayStrictness,
     ) -> (RunReport, Option<String>) {
         let replay = CallReplay::offline(self.calls, strictness);
-        let run = CellRun {
-            timeout: self.timeout,
-            session,
-            owner: owner.to_owned(),
-            determinism: Some(self.determinism),
-            repeat: Some(self.repeat),
-            ..CellRun::new(self.code)
-        };
+        let run = CellRun { session, owner: owner.to_owned(), ..self.run };
         let report = pool.run(run, &RecordedDirectory(self.names), &replay).await;
         (report, replay.divergence())
     }
+}
+
+/// Where the cell after this one runs.
+fn session_after(report: &RunReport) -> SessionChoice {
+    report.envelope.meta.session_id.clone().map_or(SessionChoice::New, SessionChoice::Earlier)
 }
 
 /// Replays the cells before the last one. The last one runs in their session.
@@ -171,10 +157,7 @@ pub(super) async fn replay_earlier(
         if let Some(why) = diverged {
             return Err(ReplayError::Diverged { id: run.id.clone(), why });
         }
-        session = match report.envelope.meta.session_id {
-            Some(id) => SessionChoice::Earlier(id),
-            None => SessionChoice::New,
-        };
+        session = session_after(&report);
     }
     Ok(session)
 }
@@ -214,10 +197,7 @@ impl RunReplayer {
             if index + 1 == count {
                 failures.extend(test.expect.failures(&report));
             }
-            session = match report.envelope.meta.session_id {
-                Some(id) => SessionChoice::Earlier(id),
-                None => SessionChoice::New,
-            };
+            session = session_after(&report);
         }
         TestReport { failures }
     }

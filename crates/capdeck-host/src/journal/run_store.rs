@@ -13,9 +13,6 @@ use serde::Deserialize;
 use super::record::{RECORD_VERSION, RunRecord};
 use crate::durable;
 
-/// Old files are removed after this many writes.
-const WRITES_PER_SWEEP: u32 = 20;
-
 /// Why recorded runs cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum RunStoreError {
@@ -63,12 +60,6 @@ pub struct RunListing {
     pub problems: Vec<RunStoreError>,
 }
 
-/// The right to resume a run; held by one process at a time.
-pub(crate) struct RunClaim {
-    /// Closing it releases the lock.
-    _lock: File,
-}
-
 impl RunStore {
     pub fn new(state_dir: &Path) -> Self {
         Self { folder: state_dir.join("runs") }
@@ -111,9 +102,7 @@ impl RunStore {
         struct RunRecordVersion {
             version: u32,
         }
-        let Some(path) = self.path(id) else {
-            return Err(RunStoreError::Unknown { id: id.to_owned() });
-        };
+        let path = self.path(id)?;
         let unreadable = |reason: String| RunStoreError::Unreadable {
             id: id.to_owned(),
             path: path.clone(),
@@ -144,24 +133,19 @@ impl RunStore {
 
     /// Only its owner can read the file.
     pub(crate) fn save(&self, record: &RunRecord) -> Result<(), RunStoreError> {
-        let Some(path) = self.path(&record.id) else {
-            return Err(RunStoreError::Unknown { id: record.id.clone() });
-        };
+        let path = self.path(&record.id)?;
         let failed = |source: io::Error| RunStoreError::Storage { path: path.clone(), source };
-        let text = serde_json::to_vec(record).map_err(|error| failed(error.into()))?;
         // A temporary file is readable by its owner alone, and remains so under its final name.
-        durable::save(&path, &text).map_err(failed)
+        durable::save_json(&path, record).map_err(failed)
     }
 
-    pub(crate) fn claim(&self, id: &str) -> Result<RunClaim, RunStoreError> {
-        let Some(path) = self.path(id) else {
-            return Err(RunStoreError::Unknown { id: id.to_owned() });
-        };
-        let path = path.with_extension("lock");
+    /// The right to resume a run; held by one process at a time, until the file is closed.
+    pub(crate) fn claim(&self, id: &str) -> Result<File, RunStoreError> {
+        let path = self.path(id)?.with_extension("lock");
         let failed = |source: io::Error| RunStoreError::Storage { path: path.clone(), source };
         let file = File::create(&path).map_err(failed)?;
         match file.try_lock() {
-            Ok(()) => Ok(RunClaim { _lock: file }),
+            Ok(()) => Ok(file),
             Err(TryLockError::WouldBlock) => Err(RunStoreError::Busy { id: id.to_owned() }),
             Err(TryLockError::Error(error)) => Err(failed(error)),
         }
@@ -172,7 +156,7 @@ impl RunStore {
         let Ok(ids) = self.ids() else { return };
         let (mut count, mut bytes) = (0, 0_u64);
         for id in ids.iter().rev() {
-            let Some(path) = self.path(id) else { continue };
+            let Ok(path) = self.path(id) else { continue };
             let Ok(facts) = fs::metadata(&path) else { continue };
             let age = facts.modified().ok().and_then(|at| now.duration_since(at).ok());
             count += 1;
@@ -204,19 +188,11 @@ impl RunStore {
     }
 
     /// Rejects ids that could leave the folder.
-    fn path(&self, id: &str) -> Option<PathBuf> {
+    fn path(&self, id: &str) -> Result<PathBuf, RunStoreError> {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
-        (!id.is_empty() && id.chars().all(is_plain)).then(|| self.folder.join(format!("{id}.json")))
-    }
-}
-
-#[derive(Debug, Default)]
-pub(super) struct SweepCount(u32);
-
-impl SweepCount {
-    pub(super) fn is_due(&mut self) -> bool {
-        let is_due = self.0.is_multiple_of(WRITES_PER_SWEEP);
-        self.0 = self.0.wrapping_add(1);
-        is_due
+        match !id.is_empty() && id.chars().all(is_plain) {
+            true => Ok(self.folder.join(format!("{id}.json"))),
+            false => Err(RunStoreError::Unknown { id: id.to_owned() }),
+        }
     }
 }

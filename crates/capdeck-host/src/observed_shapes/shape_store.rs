@@ -1,6 +1,6 @@
 //! The learned shapes on disk: one small file each, bounded in number and in age.
 
-use std::{fs, path::PathBuf, time::SystemTime};
+use std::{fs, path::PathBuf};
 
 use capdeck_catalog::ObservedShape;
 use jiff::{SignedDuration, Timestamp};
@@ -18,9 +18,6 @@ pub(super) struct ShapeStore {
     folder: PathBuf,
 }
 
-#[derive(Debug)]
-pub(super) struct ShapeKey(String);
-
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ShapeRecord {
@@ -30,24 +27,18 @@ pub(super) struct ShapeRecord {
     shape: ObservedShape,
 }
 
-impl ShapeKey {
-    pub(super) fn new(digest: &str) -> Self {
-        Self(digest.chars().take(32).collect())
-    }
-}
-
 impl ShapeStore {
     pub(super) fn new(folder: PathBuf) -> Self {
         Self { folder }
     }
 
-    pub(super) fn read(&self, page: &ShapeKey) -> Option<ShapeRecord> {
+    pub(super) fn read(&self, page: &str) -> Option<ShapeRecord> {
         let record: ShapeRecord = serde_json::from_slice(&fs::read(self.file(page)).ok()?).ok()?;
         let age = Timestamp::now().duration_since(record.observed_at);
         (record.version == 1 && age <= SHAPE_LIFETIME).then_some(record)
     }
 
-    pub(super) fn learn(&self, page: &ShapeKey, value: &Value) -> bool {
+    pub(super) fn learn(&self, page: &str, value: &Value) -> bool {
         let seen = ObservedShape::of(value);
         let known = self.read(page);
         let is_first = known.is_none();
@@ -64,39 +55,19 @@ impl ShapeStore {
             if is_first {
                 self.make_room();
             }
-            self.save(page, &record);
+            if let Err(error) = durable::save_json(&self.file(page), &record) {
+                tracing::debug!(%error, "a learned shape could not be saved");
+            }
         }
         is_news
     }
 
-    fn save(&self, page: &ShapeKey, record: &ShapeRecord) {
-        let saved = serde_json::to_vec(record)
-            .map_err(std::io::Error::other)
-            .and_then(|bytes| durable::save(&self.file(page), &bytes));
-        if let Err(error) = saved {
-            tracing::debug!(%error, "a learned shape could not be saved");
-        }
-    }
-
     fn make_room(&self) {
-        let Ok(entries) = fs::read_dir(&self.folder) else { return };
-        let mut pages: Vec<(SystemTime, PathBuf)> = entries
-            .flatten()
-            .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
-            .collect();
-        if pages.len() < MAX_SHAPES {
-            return;
-        }
-        pages.sort();
-        for (_, path) in pages.iter().take(pages.len() + 1 - MAX_SHAPES) {
-            if let Err(error) = fs::remove_file(path) {
-                tracing::debug!(path = %path.display(), %error, "an old shape could not be deleted");
-            }
-        }
+        durable::keep_newest(durable::by_age(&self.folder, |_| true), MAX_SHAPES - 1);
     }
 
-    fn file(&self, page: &ShapeKey) -> PathBuf {
-        self.folder.join(format!("{}.json", page.0))
+    fn file(&self, page: &str) -> PathBuf {
+        self.folder.join(format!("{page}.json"))
     }
 }
 
@@ -123,7 +94,7 @@ mod tests {
     fn shapes_are_kept_bounded_and_forgotten() {
         let folder = tempfile::tempdir().unwrap();
         let book = ShapeStore::new(folder.path().join("shapes"));
-        let page = ShapeKey::new("0123456789abcdef");
+        let page = "0123456789abcdef".to_owned();
         assert!(book.read(&page).is_none());
         assert!(book.learn(&page, &json!({"a": 1})));
         assert!(!book.learn(&page, &json!({"a": 2})));
@@ -136,7 +107,7 @@ mod tests {
             observed_at: Timestamp::now() - SHAPE_LIFETIME * 2,
             ..book.read(&page).unwrap()
         };
-        book.save(&page, &old);
+        durable::save_json(&book.file(&page), &old).unwrap();
         assert!(book.read(&page).is_none(), "too old");
         fs::write(book.file(&page), "{ broken").unwrap();
         assert!(book.read(&page).is_none());
@@ -145,8 +116,8 @@ mod tests {
         for number in 0..MAX_SHAPES {
             fs::write(book.folder.join(format!("{number:032}.json")), "{}").unwrap();
         }
-        book.learn(&ShapeKey::new("another"), &json!(1));
+        book.learn("another", &json!(1));
         assert_eq!(fs::read_dir(&book.folder).unwrap().count(), MAX_SHAPES);
-        assert!(book.read(&ShapeKey::new("another")).is_some());
+        assert!(book.read("another").is_some());
     }
 }

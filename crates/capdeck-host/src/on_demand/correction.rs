@@ -30,11 +30,7 @@ const WORDS_BESIDE_A_NAME: [&str; 7] =
 
 /// Turns a failure that the arguments caused into `{error, tool, schema, hint}`. Everything else
 /// remains unchanged. `name` is the client's name for the tool.
-pub(crate) fn correctable(
-    name: &str,
-    tool: &Tool,
-    outcome: Result<Box<RawValue>, CallError>,
-) -> Result<Box<RawValue>, CallError> {
+pub(crate) fn correctable(name: &str, tool: &Tool, outcome: raw::Answer) -> raw::Answer {
     match outcome {
         Err(error) if is_about_arguments(&error) => {
             answer(name, tool, &error.message, RawMembers::new()).ok_or(error)
@@ -174,7 +170,7 @@ mod tests {
         };
         assert!(correctable("slack.post", &tool(), Err(remote(INVALID_PARAMS))).is_ok());
         assert!(correctable("slack.post", &tool(), Err(remote(-32603))).is_err());
-        let local = CallError::new(ErrorCode::RequestInvalid, "wrong");
+        let local = CallError::invalid_request("wrong");
         assert!(correctable("slack.post", &tool(), Err(local)).is_ok());
         let denied = CallError::new(ErrorCode::Denied, "no");
         assert!(correctable("slack.post", &tool(), Err(denied)).is_err());

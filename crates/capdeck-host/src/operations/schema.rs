@@ -1,7 +1,9 @@
-//! The wrapper's own tool definition.
+//! The wrapper's own tool definition, and a set as a capability of its own: one wrapper per member.
 
-use capdeck_catalog::Tool;
-use capdeck_definition::{BackendKind, Definition};
+use std::sync::Arc;
+
+use capdeck_catalog::{Discovery, Tool};
+use capdeck_definition::{BackendKind, CapabilityId, Deck, Definition};
 use capdeck_sandbox::DeckOperation;
 use serde_json::{Value, json};
 
@@ -85,4 +87,23 @@ fn reference_schema() -> Value {
             "uri": { "type": "string" }
         }
     })
+}
+
+/// The tools of a set: one wrapper per member.
+pub(crate) fn set_discovery(set: &CapabilityId, deck: &Deck) -> Discovery {
+    let members = deck
+        .definitions
+        .iter()
+        .filter(|definition| definition.member_of.as_ref() == Some(set) && !definition.disabled);
+    let tools = members
+        .filter_map(|definition| wrapper_tool(member_name(set, &definition.id), definition))
+        .map(Arc::new)
+        .collect();
+    Discovery { tools, ..Discovery::default() }
+}
+
+/// A member's id without the set's: `toolkit__osv` is `osv` inside `toolkit`.
+pub(crate) fn member_name<'a>(set: &CapabilityId, member: &'a CapabilityId) -> &'a str {
+    let text = member.as_str();
+    text.strip_prefix(set.as_str()).and_then(|rest| rest.strip_prefix("__")).unwrap_or(text)
 }

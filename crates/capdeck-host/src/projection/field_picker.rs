@@ -1,7 +1,9 @@
-//! Selects parts while reading, so that a large document is never in memory whole. Selected parts
+//! The selected paths as one tree, which selects parts while reading, so that a large document is never in memory whole. Selected parts
 //! remain byte for byte.
 
-use std::{fmt, io::Read};
+use std::{collections::BTreeMap, fmt};
+
+use capdeck_backend::CallError;
 
 use serde::{
     Serialize,
@@ -9,20 +11,59 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use super::field_selection::FieldSelection;
 use crate::partial_json::PartialJson;
 
-pub(super) fn from_text(choice: &FieldSelection, text: &str) -> serde_json::Result<PartialJson> {
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    let picked = FieldPicker(choice).deserialize(&mut deserializer)?;
-    deserializer.end().map(|()| picked)
+#[derive(Debug, Default, Clone)]
+pub(super) struct FieldSelection {
+    is_whole: bool,
+    pub(super) members: BTreeMap<String, FieldSelection>,
 }
 
-pub(super) fn from_reader(
+impl FieldSelection {
+    /// Parses dotted paths. A dot in a name is written `\.`.
+    pub(super) fn of(fields: &[String]) -> Result<Self, CallError> {
+        let mut root = Self::default();
+        for path in fields {
+            let mut place = &mut root;
+            for name in segments(path) {
+                let forbidden = name.is_empty()
+                    || name == "*"
+                    || name.bytes().all(|byte| byte.is_ascii_digit())
+                    || ["__proto__", "prototype", "constructor"].contains(&name.as_str());
+                if forbidden {
+                    return Err(CallError::invalid_request(format!("`{path}` is not a field path"),
+                    )
+                    .hint("paths are dotted property names, such as `items.id`; arrays are passed through"));
+                }
+                place = place.members.entry(name).or_default();
+            }
+            place.is_whole = true;
+        }
+        Ok(root)
+    }
+}
+
+pub(super) fn segments(path: &str) -> Vec<String> {
+    let mut names = vec![String::new()];
+    let mut letters = path.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match (letter, letters.peek()) {
+            ('\\', Some('.' | '\\')) => {
+                let escaped = letters.next();
+                names.last_mut().into_iter().for_each(|name| name.extend(escaped));
+            }
+            ('.', _) => names.push(String::new()),
+            _ => names.last_mut().into_iter().for_each(|name| name.push(letter)),
+        }
+    }
+    names
+}
+
+pub(super) fn pick<'de>(
     choice: &FieldSelection,
-    reader: &mut dyn Read,
+    text: impl serde_json::de::Read<'de>,
 ) -> serde_json::Result<PartialJson> {
-    let mut deserializer = serde_json::Deserializer::from_reader(reader);
+    let mut deserializer = serde_json::Deserializer::new(text);
     let picked = FieldPicker(choice).deserialize(&mut deserializer)?;
     deserializer.end().map(|()| picked)
 }
@@ -34,7 +75,7 @@ impl<'de> DeserializeSeed<'de> for FieldPicker<'_> {
     type Value = PartialJson;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<PartialJson, D::Error> {
-        if self.0.is_whole() {
+        if self.0.is_whole {
             return <Box<RawValue> as serde::Deserialize>::deserialize(deserializer)
                 .map(PartialJson::Whole);
         }
@@ -52,7 +93,7 @@ impl<'de> Visitor<'de> for FieldPicker<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<PartialJson, A::Error> {
         let mut kept = Vec::new();
         while let Some(key) = map.next_key::<String>()? {
-            match self.0.member(&key) {
+            match self.0.members.get(&key) {
                 Some(below) => kept.push((key, map.next_value_seed(FieldPicker(below))?)),
                 None => {
                     map.next_value::<IgnoredAny>()?;
@@ -103,13 +144,16 @@ fn whole<E: Error>(value: &impl Serialize) -> Result<PartialJson, E> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::de::{IoRead, StrRead};
+
     use serde_json::{Value, json};
 
     use super::*;
 
     fn picked(fields: &[&str], value: &Value) -> String {
         let fields: Vec<String> = fields.iter().map(|&field| field.to_owned()).collect();
-        let picked = from_text(&FieldSelection::of(&fields).unwrap(), &value.to_string()).unwrap();
+        let picked =
+            pick(&FieldSelection::of(&fields).unwrap(), StrRead::new(&value.to_string())).unwrap();
         serde_json::to_string(&picked).unwrap()
     }
 
@@ -131,16 +175,33 @@ mod tests {
         let text =
             r#"{"n": 123456789012345678901234567890.10, "s": {"b": 1, "a": "\u00e9"}, "b": 1}"#;
         let choice = FieldSelection::of(&["n".to_owned(), "s".to_owned()]).unwrap();
-        for picked in
-            [from_text(&choice, text).unwrap(), from_reader(&choice, &mut text.as_bytes()).unwrap()]
-        {
+        for picked in [
+            pick(&choice, StrRead::new(text)).unwrap(),
+            pick(&choice, IoRead::new(text.as_bytes())).unwrap(),
+        ] {
             let kept = serde_json::to_string(&picked).unwrap();
             assert_eq!(
                 kept,
                 r#"{"n":123456789012345678901234567890.10,"s":{"b": 1, "a": "\u00e9"}}"#
             );
         }
-        assert!(from_text(&choice, r#"{"n": 1} {"#).is_err());
-        assert!(from_text(&choice, r#"{"n": "#).is_err());
+        assert!(pick(&choice, StrRead::new(r#"{"n": 1} {"#)).is_err());
+        assert!(pick(&choice, StrRead::new(r#"{"n": "#)).is_err());
+    }
+
+    #[test]
+    fn a_dot_may_belong_to_a_name() {
+        assert_eq!(segments("a.b"), ["a", "b"]);
+        assert_eq!(segments(r"a\.b.c"), ["a.b", "c"]);
+        assert_eq!(segments(r"a\\.c"), [r"a\", "c"]);
+        assert_eq!(segments(r"a\b"), [r"a\b"]);
+        assert_eq!(segments(""), [""]);
+    }
+
+    #[test]
+    fn what_is_no_path_is_refused() {
+        for wrong in ["", ".", "a..b", "items.0.id", "items.*", "__proto__", "a.constructor"] {
+            assert!(FieldSelection::of(&[wrong.to_owned()]).is_err(), "{wrong}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
-use super::field_selection::segments;
+use super::field_picker::segments;
 
 /// Keywords whose schemas describe the same value, or the items of an array.
 const TRANSPARENT_KEYWORDS: [&str; 13] = [

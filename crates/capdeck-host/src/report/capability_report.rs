@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Host, ItemStatus, ListItem, PinReview, ToolRoute, View, ViewPolicy, known_capability,
-    list_items,
+    list_items, raw,
 };
 
 /// The report about one capability.
@@ -85,34 +85,20 @@ impl CapabilityReport {
             "exposure": item.exposure,
             "visible": self.seen.is_some(),
         });
-        let mut put = |key: &str, value: Value| shown[key] = value;
-        if let Some(reason) = &item.reason {
-            put("reason", json!(reason));
-        }
-        if let Some(next_step) = &item.next_step {
-            put("nextStep", json!(next_step));
-        }
-        if let Some(chaos) = &item.chaos {
-            put("chaos", json!(chaos));
-        }
-        if !self.exposure_from.is_empty() {
-            put("exposureFrom", json!(self.exposure_from));
-        }
-        if let Some(seen) = &self.seen {
-            put("seen", json!(seen));
-        }
-        if let Some(tool) = &self.tool {
-            put("tool", tool.clone());
-        }
-        if !self.pins.is_empty() {
-            put("pins", json!(self.pins));
-        }
-        if !self.left_out.is_empty() {
-            put("problems", json!(self.left_out));
-        }
-        if let Some((at, message)) = &self.last_failure {
-            put("lastFailure", json!({ "at": at, "message": message }));
-        }
+        raw::put_some(&mut shown, "reason", item.reason.as_ref());
+        raw::put_some(&mut shown, "nextStep", item.next_step.as_ref());
+        raw::put_some(&mut shown, "chaos", item.chaos.as_ref());
+        let exposure_from = Some(self.exposure_from).filter(|from| !from.is_empty());
+        raw::put_some(&mut shown, "exposureFrom", exposure_from);
+        raw::put_some(&mut shown, "seen", self.seen.as_ref());
+        raw::put_some(&mut shown, "tool", self.tool.as_ref());
+        let pins = Some(&self.pins).filter(|pins| !pins.is_empty());
+        raw::put_some(&mut shown, "pins", pins);
+        let left_out = Some(&self.left_out).filter(|left_out| !left_out.is_empty());
+        raw::put_some(&mut shown, "problems", left_out);
+        let failure = self.last_failure.as_ref();
+        let failure = failure.map(|(at, message)| json!({ "at": at, "message": message }));
+        raw::put_some(&mut shown, "lastFailure", failure);
         shown
     }
 }
@@ -121,7 +107,7 @@ fn review(host: &Host, capability: &Capability) -> Result<PinReview, CallError> 
     let id = &capability.definition.id;
     host.review_pins(capability).map_err(|error| {
         let message = format!("the pins of `{id}` cannot be read: {error}");
-        CallError::new(ErrorCode::ConfigInvalid, message)
+        CallError::invalid_config(message)
             .hint(format!("approve the current tools with: capdeck pins approve {id}"))
     })
 }
@@ -192,7 +178,7 @@ struct ToolReportContext<'a> {
 impl ToolReportContext<'_> {
     fn account(&self, capability: &Capability, name: &str) -> Result<Value, CallError> {
         let id = capability.definition.id.as_str();
-        let tool = self.tool(capability, name)?;
+        let tool = tool_of(self.catalog, capability, name)?;
         let agent_name = self.view.name_of(id, name);
         let listed = matches!(self.view.route(&agent_name), Some(ToolRoute::Tool { .. }));
         let ruling = self.ruling(capability, tool);
@@ -207,12 +193,9 @@ impl ToolReportContext<'_> {
         if self.catalog.parts().is_shelved(capability, &ids, name) {
             account["requiredBySkill"] = json!(false);
         }
-        if let Some(reason) = self.review.held.get(name) {
-            account["held"] = json!(reason.as_str());
-        }
-        if let Some(found) = self.review.hidden.get(name) {
-            account["hiddenText"] = json!(found);
-        }
+        let held = self.review.held.get(name).map(|reason| reason.as_str());
+        raw::put_some(&mut account, "held", held);
+        raw::put_some(&mut account, "hiddenText", self.review.hidden.get(name));
         Ok(account)
     }
 
@@ -221,10 +204,6 @@ impl ToolReportContext<'_> {
         let ids = self.catalog.with_sets(capability);
         let subject = CallSubject { capabilities: &ids, tool: tool.name(), definition: Some(tool) };
         RuleClearance::of(policy, &[self.client]).rule_on(policy, &subject)
-    }
-
-    fn tool(&self, capability: &Capability, name: &str) -> Result<&Tool, CallError> {
-        tool_of(self.catalog, capability, name)
     }
 }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use capdeck_backend::CallError;
 use capdeck_catalog::{Capability, Catalog, hidden_text};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::{Host, ListItem, card};
+use crate::{Host, ListItem, card, raw};
 
 /// The capabilities of a file that declares several, when the id names such a file and nothing
 /// else.
@@ -36,48 +36,30 @@ fn find<'a>(catalog: &'a Catalog, id: &str) -> Option<&'a Arc<Capability>> {
 
 /// The card of a capability with its status: the output of `capdeck inspect --json`.
 pub fn inspection(host: &Host, capability: &Capability) -> Value {
-    let mut shown = match card(capability) {
-        Value::Object(card) => card,
-        _ => Map::new(),
-    };
     let item = ListItem::of(capability, host.health(capability));
-    shown.insert("exposure".to_owned(), json!(item.exposure));
-    shown.insert("status".to_owned(), json!(item.status));
-    shown.insert("health".to_owned(), json!(item.health));
-    if let Some(reason) = item.reason {
-        shown.insert("reason".to_owned(), json!(reason));
-    }
-    shown.insert("source".to_owned(), json!(item.source));
-    shown.insert("shadows".to_owned(), json!(item.shadows));
-    shown.insert("tokens".to_owned(), json!(item.tokens));
-    if let Some(chaos) = item.chaos {
-        shown.insert("chaos".to_owned(), json!(chaos));
-    }
-    let tools = capability
-        .discovery
-        .as_ref()
-        .map(|known| known.tools.iter().map(|tool| tool.name().to_owned()).collect::<Vec<_>>());
-    shown.insert("tools".to_owned(), json!(tools));
-    let instructions = capability
-        .discovery
-        .as_ref()
-        .and_then(|known| known.server.as_ref())
-        .and_then(|server| server.instructions.clone());
-    if let Some(instructions) = instructions {
-        shown.insert("instructions".to_owned(), json!(instructions));
-    }
-    if let Some(known) = capability.discovery.as_ref().filter(|known| !known.scopes.is_empty()) {
-        shown.insert("scopes".to_owned(), json!(known.scopes));
-    }
-    if let Some(known) = capability.discovery.as_ref().filter(|known| !known.problems.is_empty()) {
-        shown.insert("leftOut".to_owned(), json!(known.problems));
-    }
-    shown.insert("pins".to_owned(), json!(capability.pins));
-    let hidden = tools_with_hidden_text(capability);
-    if !hidden.is_empty() {
-        shown.insert("hiddenText".to_owned(), json!(hidden));
-    }
-    Value::Object(shown)
+    let known = capability.discovery.as_ref();
+    let mut shown = card(capability);
+    shown["exposure"] = json!(item.exposure);
+    shown["status"] = json!(item.status);
+    shown["health"] = json!(item.health);
+    raw::put_some(&mut shown, "reason", item.reason);
+    shown["source"] = json!(item.source);
+    shown["shadows"] = json!(item.shadows);
+    shown["tokens"] = json!(item.tokens);
+    raw::put_some(&mut shown, "chaos", item.chaos);
+    let names = known.map(|known| known.tools.iter().map(|tool| tool.name()).collect::<Vec<_>>());
+    shown["tools"] = json!(names);
+    let server = known.and_then(|known| known.server.as_ref());
+    let instructions = server.and_then(|server| server.instructions.as_ref());
+    raw::put_some(&mut shown, "instructions", instructions);
+    let scopes = known.map(|known| &known.scopes).filter(|scopes| !scopes.is_empty());
+    raw::put_some(&mut shown, "scopes", scopes);
+    let problems = known.map(|known| &known.problems).filter(|problems| !problems.is_empty());
+    raw::put_some(&mut shown, "leftOut", problems);
+    shown["pins"] = json!(capability.pins);
+    let hidden = Some(tools_with_hidden_text(capability)).filter(|hidden| !hidden.is_empty());
+    raw::put_some(&mut shown, "hiddenText", hidden);
+    shown
 }
 
 /// The tools whose definitions have invisible text.

@@ -7,7 +7,7 @@ use capdeck_definition::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{HealthStatus, Host, direct_tokens};
+use crate::{HealthStatus, Host, direct_tokens, health::health_among};
 
 /// One line of a listing. The names and their order are a public shape.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -60,7 +60,7 @@ pub fn list_items(host: &Host, catalog: &Catalog) -> Vec<ListItem> {
     let mut items: Vec<ListItem> = known
         .map(|capability| ListItem {
             import_problems: import_problems(catalog, capability).len(),
-            ..ListItem::of(capability, host.health_among(&records, capability))
+            ..ListItem::of(capability, health_among(host, &records, capability))
         })
         .collect();
     // A stale entry replaces the broken file it came from.

@@ -6,11 +6,10 @@ use std::{
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use capdeck_backend::{CallError, ErrorCode};
+use capdeck_backend::CallError;
 use capdeck_catalog::ProjectTrust;
-use capdeck_definition::skill_frontmatter;
+use capdeck_definition::{sha256_hex, skill_frontmatter};
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
 
 use super::DECK_SKILL_PREFIX;
 use crate::Host;
@@ -157,7 +156,7 @@ impl DeckSkill {
             Ok(bytes) if digest(&bytes) == file.digest => bytes,
             Ok(_) | Err(_) => {
                 let message = format!("`{uri}` changed while it was read; read it again");
-                return Some(Err(CallError::new(ErrorCode::ServerUnavailable, message)));
+                return Some(Err(CallError::unavailable(message)));
             }
         };
         let mut content = json!({ "uri": uri, "mimeType": media_type(uri) });
@@ -187,6 +186,5 @@ pub(super) fn media_type(name: &str) -> &'static str {
 }
 
 pub(super) fn digest(bytes: &[u8]) -> String {
-    let hex: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{hex}")
+    format!("sha256:{}", sha256_hex(bytes))
 }

@@ -3,9 +3,9 @@
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use capdeck_backend::{CallError, ErrorCode};
 use capdeck_catalog::{Capability, RawMembers};
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Value, json};
 
-use super::{answer, files::digest};
+use super::files::digest;
 use crate::{RequestContext, forward::forward, raw};
 
 /// No honest server has more pages of skills.
@@ -39,12 +39,12 @@ pub(super) async fn read_served_file(
     uri: &str,
     real: &str,
     mut params: RawMembers,
-) -> Result<Box<RawValue>, CallError> {
+) -> raw::Answer {
     let id = capability.definition.id.as_str();
     let skills = served_skills(request, capability).await?;
     let manifests = skills.iter().filter_map(|skill| skill["resources"].as_array());
     let promised = manifests.flatten().find(|file| file["uri"] == uri);
-    params.extend(raw::object([("uri", json!(real))]));
+    raw::set(&mut params, "uri", real);
     let result = forward(request, id, "resources/read", Some(params)).await?;
     let Some(mut value) = raw::value(&result).filter(|value| value["contents"].is_array()) else {
         // Not a file yet: the server asks something first.
@@ -67,7 +67,7 @@ pub(super) async fn read_served_file(
         }
         content["uri"] = json!(uri);
     }
-    answer(&value)
+    raw::text(&value)
 }
 
 fn renamed(id: &str, skill: &Value) -> Option<Value> {

@@ -1,31 +1,22 @@
 //! Tool calls that may become tasks.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use capdeck_backend::{CallContext, CallError, ErrorCode, ErrorKind, ToolCall};
 use capdeck_catalog::{Capability, RawMembers, Tool};
 use capdeck_definition::Backend;
-use serde_json::{
-    json,
-    value::{RawValue, to_raw_value},
-};
+use serde_json::json;
 
 use super::{
-    HostTask, TaskForm,
-    completed_task::CompletedTask,
-    errors,
+    HostTask, TaskForm, errors,
     followed_task::FollowedTask,
     notices,
     support::{ToolTaskSupport, has_extension, offers_core},
     task_state::{self, TaskState},
     task_store::NewTask,
-    translated_task::{TaskTarget, TranslatedTask},
+    translated_task::{CompletedTask, TaskTarget, TranslatedTask},
 };
 use crate::{RequestContext, backend_times::answer_time, pool::ConnectionLease, raw};
-
-const POLL_INTERVAL: Duration = Duration::from_secs(1);
-const MIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
-const MAX_POLL_INTERVAL: Duration = Duration::from_secs(5);
 
 const PERSON_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
@@ -44,10 +35,7 @@ pub(crate) struct TaskCall<'a> {
 }
 
 /// Calls a tool. A call that becomes a task returns it, in the form that the client knows.
-pub(crate) async fn call_tool(
-    calling: TaskCall<'_>,
-    call: ToolCall<'_>,
-) -> Result<Box<RawValue>, CallError> {
+pub(crate) async fn call_tool(calling: TaskCall<'_>, call: ToolCall<'_>) -> raw::Answer {
     let definition = &calling.capability.definition;
     if !matches!(definition.backend, Backend::Mcp(_)) {
         return calling.lease.call_tool(call, calling.context).await;
@@ -57,16 +45,9 @@ pub(crate) async fn call_tool(
     match (request.session().tasks, is_modern) {
         (TaskForm::Core, false) | (TaskForm::Extension, true) => {
             let result = calling.lease.call_tool(call, calling.context).await?;
-            if let Some(seen) = task_state::created(&result).as_ref().and_then(TaskState::of) {
-                let lease = Arc::new(calling.lease);
-                hand_out(
-                    request,
-                    calling.capability,
-                    &seen.id,
-                    seen.ttl,
-                    HostTask::Passed,
-                    Some(lease),
-                );
+            if let Some((_, seen)) = task_state::created(&result) {
+                let (lease, task) = (Some(Arc::new(calling.lease)), HostTask::Passed);
+                hand_out(request, calling.capability, &seen.id, seen.ttl, task, lease);
             }
             Ok(result)
         }
@@ -81,10 +62,7 @@ pub(crate) async fn call_tool(
 }
 
 /// The tool's declaration decides, as a client of the extension leaves it to the server.
-async fn call_core_server(
-    calling: TaskCall<'_>,
-    mut call: ToolCall<'_>,
-) -> Result<Box<RawValue>, CallError> {
+async fn call_core_server(calling: TaskCall<'_>, mut call: ToolCall<'_>) -> raw::Answer {
     let TaskCall { request, lease, capability, tool, context } = calling;
     // Clients of the extension may still send it; it must not create a task.
     call.rest.shift_remove("task");
@@ -100,23 +78,19 @@ async fn call_core_server(
     }
     call.rest.extend(raw::object([("task", json!({}))]));
     let result = lease.call_tool(call, context).await?;
-    let Some(task) = task_state::created(&result) else { return Ok(result) };
-    let Some(seen) = TaskState::of(&task) else { return Ok(result) };
+    let Some((task, seen)) = task_state::created(&result) else { return Ok(result) };
     let audience = request.connections().audience().clone();
     let followed = Arc::new(FollowedTask::new(seen.id, Arc::new(lease), audience));
     let mut shown = raw::object([("resultType", json!("task"))]);
     shown.extend(task_state::to_extension(task, followed.id()));
     let (id, task) = (followed.id().to_owned(), HostTask::Followed(followed));
     hand_out(request, capability, &id, seen.ttl, task, None);
-    to_raw_value(&shown).map_err(errors::unwritable)
+    raw::text(&shown)
 }
 
 /// The client asks for a task, and the server decides: a call that ends at once is stored as a
 /// completed task.
-async fn call_extension_server(
-    calling: TaskCall<'_>,
-    mut call: ToolCall<'_>,
-) -> Result<Box<RawValue>, CallError> {
+async fn call_extension_server(calling: TaskCall<'_>, mut call: ToolCall<'_>) -> raw::Answer {
     let TaskCall { request, lease, capability, context, .. } = calling;
     let (name, wish) = (call.name, call.rest.shift_remove("task"));
     let has_tasks = || lease.server().is_some_and(|facts| has_extension(&facts.capabilities));
@@ -130,34 +104,27 @@ async fn call_extension_server(
     let client = Some(request.connections().audience().with_tasks());
     let context = CallContext { client, ..context.clone() };
     let result = lease.call_tool(call, &context).await?;
-    let created = task_state::created(&result);
-    let task = match created.as_ref().and_then(TaskState::of) {
-        Some(seen) => {
-            let (task, lease) = (
-                HostTask::Translated(Arc::new(TranslatedTask::new(seen.id.clone()))),
-                Arc::new(lease),
-            );
-            hand_out(request, capability, &seen.id, seen.ttl, task, Some(lease));
-            created.as_ref().map(task_state::to_core).unwrap_or_default()
+    let task = match task_state::created(&result) {
+        Some((created, seen)) => {
+            let task = HostTask::Translated(Arc::new(TranslatedTask::new(seen.id.clone())));
+            hand_out(request, capability, &seen.id, seen.ttl, task, Some(Arc::new(lease)));
+            task_state::to_core(&created)
         }
         None => {
             let kept = Arc::new(CompletedTask::new(result, &wish));
             let id = uuid::Uuid::new_v4().to_string();
-            let begun = kept.begun(&id);
+            // Every task begins as working.
+            let begun = kept.shown(&id, "working");
             hand_out(request, capability, &id, Some(kept.ttl), HostTask::Completed(kept), None);
             begun
         }
     };
-    let task = to_raw_value(&task).map_err(errors::unwritable)?;
-    to_raw_value(&RawMembers::from_iter([("task".to_owned(), task)])).map_err(errors::unwritable)
+    raw::text(&BTreeMap::from([("task", task)]))
 }
 
 /// A server that runs the tool only as a task is sent the extension, and the host waits for the
 /// task.
-async fn await_extension_server(
-    calling: &TaskCall<'_>,
-    call: ToolCall<'_>,
-) -> Result<Box<RawValue>, CallError> {
+async fn await_extension_server(calling: &TaskCall<'_>, call: ToolCall<'_>) -> raw::Answer {
     let TaskCall { request, lease, capability, context, .. } = calling;
     match lease.call_tool(call.clone(), context).await {
         Err(error) if errors::wants_extension(&error) => {}
@@ -166,9 +133,7 @@ async fn await_extension_server(
     let client = Some(request.connections().audience().with_tasks());
     let with_tasks = CallContext { client, ..(*context).clone() };
     let result = lease.call_tool(call, &with_tasks).await?;
-    let Some(seen) = task_state::created(&result).as_ref().and_then(TaskState::of) else {
-        return Ok(result);
-    };
+    let Some((_, seen)) = task_state::created(&result) else { return Ok(result) };
     let task = TranslatedTask::new(seen.id);
     let watched = request.with_call(context);
     let target = TaskTarget { request: &watched, capability };
@@ -209,16 +174,11 @@ fn runs_only_as_task(calling: &TaskCall<'_>) -> bool {
         && calling.lease.server().is_some_and(|facts| offers_core(&facts))
 }
 
-async fn await_core_server(
-    calling: &TaskCall<'_>,
-    mut call: ToolCall<'_>,
-) -> Result<Box<RawValue>, CallError> {
+async fn await_core_server(calling: &TaskCall<'_>, mut call: ToolCall<'_>) -> raw::Answer {
     let TaskCall { lease, context, .. } = calling;
     call.rest.extend(raw::object([("task", json!({}))]));
     let result = lease.call_tool(call, context).await?;
-    let Some(seen) = task_state::created(&result).as_ref().and_then(TaskState::of) else {
-        return Ok(result);
-    };
+    let Some((_, seen)) = task_state::created(&result) else { return Ok(result) };
     let params = raw::object([("taskId", json!(seen.id))]);
     let leaving = async {
         let last = CallContext::detached(CANCEL_TIMEOUT);
@@ -232,7 +192,7 @@ async fn core_result(
     calling: &TaskCall<'_>,
     mut seen: TaskState,
     params: &RawMembers,
-) -> Result<Box<RawValue>, CallError> {
+) -> raw::Answer {
     let TaskCall { lease, context, .. } = calling;
     loop {
         if seen.is_over() || seen.status == "input_required" {
@@ -240,13 +200,9 @@ async fn core_result(
             let result = lease.request("tasks/result", Some(params.clone()), &patient).await;
             return result.map(task_state::without_relation);
         }
-        let pause = seen.poll.unwrap_or(POLL_INTERVAL).clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL);
-        tokio::time::sleep(pause).await;
+        tokio::time::sleep(seen.pause()).await;
         let state = lease.request("tasks/get", Some(params.clone()), context).await?;
-        let state: RawMembers =
-            serde_json::from_str(state.get()).map_err(|_| errors::no_task_in_answer())?;
-        let now = TaskState::of(&state).ok_or_else(errors::no_task_in_answer)?;
-        seen.status = now.status;
+        seen.status = TaskState::read(&state)?.1.status;
     }
 }
 
@@ -254,9 +210,9 @@ async fn core_result(
 /// progress. The server is notified when the client cancels.
 async fn wait_for(
     calling: &TaskCall<'_>,
-    result: impl Future<Output = Result<Box<RawValue>, CallError>>,
+    result: impl Future<Output = raw::Answer>,
     leaving: impl Future<Output = ()>,
-) -> Result<Box<RawValue>, CallError> {
+) -> raw::Answer {
     let TaskCall { capability, context, .. } = calling;
     let backend = &capability.definition.backend;
     let timeout = context.timeout.unwrap_or_else(|| answer_time(backend));

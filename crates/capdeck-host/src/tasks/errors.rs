@@ -10,7 +10,7 @@ const METHOD_NOT_FOUND: i64 = -32601;
 
 /// The same for unknown, expired and foreign tasks.
 pub(super) fn unknown(id: &str) -> CallError {
-    CallError::new(ErrorCode::RequestInvalid, format!("there is no task `{id}`"))
+    CallError::invalid_request(format!("there is no task `{id}`"))
 }
 
 pub(super) fn undeclared(why: &str) -> CallError {
@@ -30,14 +30,7 @@ pub(super) fn no_such_method(method: &str, instead: &str) -> CallError {
 }
 
 pub(super) fn no_task_in_answer() -> CallError {
-    CallError::new(
-        ErrorCode::DownstreamProtocolError,
-        "the server did not return the state of its task",
-    )
-}
-
-pub(super) fn unwritable(error: serde_json::Error) -> CallError {
-    CallError::new(ErrorCode::InternalError, "the task cannot be written").detail(error)
+    CallError::protocol_error("the server did not return the state of its task")
 }
 
 pub(super) fn wants_extension(error: &CallError) -> bool {

@@ -10,14 +10,11 @@ use std::{sync::Arc, time::Duration};
 use capdeck_backend::{CallContext, CallError, ErrorCode};
 use capdeck_catalog::RawMembers;
 use parking_lot::Mutex;
-use serde_json::{
-    json,
-    value::{RawValue, to_raw_value},
-};
+use serde_json::json;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
-    MAX_RESULT_WAIT, errors,
+    MAX_RESULT_WAIT,
     inbox::{TaskInbox, has_changed},
     task_state::{self, TaskState},
 };
@@ -72,24 +69,22 @@ impl FollowedTask {
             "input_required" => {
                 let requests = self.inbox.requests();
                 if requests.is_empty() {
-                    task.extend(raw::object([("status", json!("working"))]));
-                } else if let Ok(requests) = to_raw_value(&requests) {
-                    task.insert("inputRequests".to_owned(), requests);
+                    raw::set(&mut task, "status", "working");
+                } else {
+                    raw::set(&mut task, "inputRequests", &requests);
                 }
             }
             "completed" | "failed" => match self.ask("tasks/result", cancel).await {
                 Ok(result) => {
-                    task.extend(raw::object([("status", json!("completed"))]));
+                    raw::set(&mut task, "status", "completed");
                     task.insert("result".to_owned(), task_state::without_relation(result));
                 }
                 Err(CallError { rpc: Some(failure), .. }) => {
-                    let error = json!({ "code": failure.code, "message": failure.message });
-                    let mut error: RawMembers =
-                        serde_json::from_value(error).map_err(errors::unwritable)?;
+                    let (code, message) = (json!(failure.code), json!(failure.message));
+                    let mut error = raw::object([("code", code), ("message", message)]);
                     error.extend(failure.data.map(|data| ("data".to_owned(), data)));
-                    let error = to_raw_value(&error).map_err(errors::unwritable)?;
-                    task.extend(raw::object([("status", json!("failed"))]));
-                    task.insert("error".to_owned(), error);
+                    raw::set(&mut task, "status", "failed");
+                    raw::set(&mut task, "error", &error);
                 }
                 Err(error) => return Err(error),
             },
@@ -99,14 +94,9 @@ impl FollowedTask {
     }
 
     pub(super) fn update(&self, params: &RawMembers) -> Result<(), CallError> {
-        let fault = || {
-            CallError::new(
-                ErrorCode::RequestInvalid,
-                "`inputResponses` has to be an object of objects",
-            )
-        };
-        let responses = params.get("inputResponses").ok_or_else(fault)?;
-        let responses: RawMembers = serde_json::from_str(responses.get()).map_err(|_| fault())?;
+        let fault =
+            || CallError::invalid_request("`inputResponses` has to be an object of objects");
+        let responses: RawMembers = raw::get(params, "inputResponses").ok_or_else(fault)?;
         if responses.values().any(|response| !response.get().starts_with('{')) {
             return Err(fault());
         }
@@ -159,13 +149,7 @@ impl FollowedTask {
         &self,
         cancel: &CancellationToken,
     ) -> Result<(RawMembers, TaskState), CallError> {
-        let answer = self.ask("tasks/get", cancel).await?;
-        let read = || {
-            let state: RawMembers = serde_json::from_str(answer.get()).ok()?;
-            let seen = TaskState::of(&state)?;
-            Some((state, seen))
-        };
-        read().ok_or_else(errors::no_task_in_answer)
+        TaskState::read(&*self.ask("tasks/get", cancel).await?)
     }
 
     fn collect(&self) {
@@ -183,11 +167,7 @@ impl FollowedTask {
         })));
     }
 
-    async fn ask(
-        &self,
-        method: &str,
-        cancel: &CancellationToken,
-    ) -> Result<Box<RawValue>, CallError> {
+    async fn ask(&self, method: &str, cancel: &CancellationToken) -> raw::Answer {
         let context = self.context(cancel, None);
         self.lease.request(method, Some(self.params()), &context).await
     }

@@ -7,7 +7,7 @@ use capdeck_backend::{CallError, CallerHandle, ErrorCode};
 use capdeck_catalog::RawMembers;
 use indexmap::IndexMap;
 use parking_lot::Mutex;
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{json, value::RawValue};
 use tokio::sync::{oneshot, watch};
 
 use super::task_state;
@@ -79,22 +79,17 @@ impl TaskInbox {
         mut params: RawMembers,
     ) -> Result<(String, oneshot::Receiver<Box<RawValue>>), CallError> {
         task_state::unrelate(&mut params);
-        let wanted = take_input_key(&mut params);
+        let wanted =
+            task_state::take_meta(&mut params, INPUT_KEY).and_then(|key| raw::string(&key));
         // Links a later notification to its question for a legacy client. Modern clients have no
         // such notification.
         params.shift_remove("elicitationId");
-        let unwritable = |error: serde_json::Error| {
-            CallError::new(ErrorCode::InternalError, "the question cannot be written").detail(error)
-        };
-        let request = RawMembers::from_iter([
-            ("method".to_owned(), to_raw_value(method).map_err(unwritable)?),
-            ("params".to_owned(), to_raw_value(&params).map_err(unwritable)?),
-        ]);
-        let request = to_raw_value(&request).map_err(unwritable)?;
+        let mut request = raw::object([("method", json!(method))]);
+        raw::set(&mut request, "params", &params);
+        let request = raw::text(&request)?;
         let mut questions = self.questions.lock();
         if questions.open.len() >= MAX_OPEN_QUESTIONS || questions.used.len() >= MAX_QUESTIONS {
-            return Err(CallError::new(
-                ErrorCode::RequestInvalid,
+            return Err(CallError::invalid_request(
                 "too many questions of this task are unanswered",
             ));
         }
@@ -122,11 +117,7 @@ impl CallerHandle for TaskInbox {
 
     fn notify(&self, _method: &str, _params: Option<RawMembers>) {}
 
-    async fn request(
-        &self,
-        method: &str,
-        params: Option<RawMembers>,
-    ) -> Result<Box<RawValue>, CallError> {
+    async fn request(&self, method: &str, params: Option<RawMembers>) -> raw::Answer {
         client_questions::check_declared(&self.audience, method, params.as_ref())?;
         let (key, answer) = self.put(method, params.unwrap_or_default())?;
         let _open = TaskQuestionGuard { inbox: self, key };
@@ -153,16 +144,6 @@ impl Drop for TaskQuestionGuard<'_> {
 
 pub(super) async fn has_changed(changes: &mut watch::Receiver<u64>, patience: Duration) -> bool {
     tokio::time::timeout(patience, changes.changed()).await.is_ok_and(|changed| changed.is_ok())
-}
-
-fn take_input_key(params: &mut RawMembers) -> Option<String> {
-    let mut meta: RawMembers = serde_json::from_str(params.get("_meta")?.get()).ok()?;
-    let key = raw::string(&meta.shift_remove(INPUT_KEY)?);
-    match to_raw_value(&meta) {
-        Ok(text) if !meta.is_empty() => drop(params.insert("_meta".to_owned(), text)),
-        _ => drop(params.shift_remove("_meta")),
-    }
-    key
 }
 
 #[cfg(test)]

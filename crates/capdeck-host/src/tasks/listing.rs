@@ -1,13 +1,10 @@
 //! `tasks/list`, which only the core feature has: each principal sees its own tasks.
 
-use capdeck_backend::{CallError, ErrorCode};
+use capdeck_backend::CallError;
 use capdeck_catalog::RawMembers;
 use capdeck_definition::CapabilityId;
 use futures_util::future::join_all;
-use serde_json::{
-    json,
-    value::{RawValue, to_raw_value},
-};
+use serde_json::value::RawValue;
 
 use super::{HostTask, errors, task_store::TaskKey, translated_task::TaskTarget};
 use crate::{RequestContext, Session, forward::send, raw};
@@ -18,7 +15,7 @@ pub(super) async fn list_tasks(
     request: &RequestContext<'_>,
     id: &CapabilityId,
     params: RawMembers,
-) -> Result<Box<RawValue>, CallError> {
+) -> raw::Answer {
     let capability = request.capability(id.as_str())?;
     if request.host().0.eras.is_modern(&capability.definition) == Some(true) {
         let target = TaskTarget { request, capability: &capability };
@@ -30,24 +27,17 @@ pub(super) async fn list_tasks(
 
 /// The server's own page without tasks of other principals. A server may not distinguish
 /// principals.
-fn screen_tasks(
-    session: &Session,
-    id: &CapabilityId,
-    page: &RawValue,
-) -> Result<Box<RawValue>, CallError> {
-    let broken = |_| errors::no_task_in_answer();
-    let mut page: RawMembers = serde_json::from_str(page.get()).map_err(broken)?;
-    let Some(tasks) = page.get("tasks") else { return Err(errors::no_task_in_answer()) };
-    let tasks: Vec<Box<RawValue>> = serde_json::from_str(tasks.get()).map_err(broken)?;
-    let is_own = |task: &RawValue| {
-        let task: Option<RawMembers> = serde_json::from_str(task.get()).ok();
-        let named = task.and_then(|task| raw::string(task.get("taskId")?));
-        named
-            .is_some_and(|named| session.host.0.tasks.find(&session.task_key(id, &named)).is_some())
-    };
-    let tasks: Vec<_> = tasks.into_iter().filter(|task| is_own(task)).collect();
-    page.insert("tasks".to_owned(), to_raw_value(&tasks).map_err(errors::unwritable)?);
-    to_raw_value(&page).map_err(errors::unwritable)
+fn screen_tasks(session: &Session, id: &CapabilityId, page: &RawValue) -> raw::Answer {
+    let mut page: RawMembers = raw::parse(page).ok_or_else(errors::no_task_in_answer)?;
+    let tasks: Option<Vec<Box<RawValue>>> = raw::get(&page, "tasks");
+    let mut tasks = tasks.ok_or_else(errors::no_task_in_answer)?;
+    tasks.retain(|task| {
+        let named = raw::parse::<RawMembers>(task).and_then(|task| raw::get(&task, "taskId"));
+        let key = named.map(|named: String| session.task_key(id, &named));
+        key.is_some_and(|key| session.host.0.tasks.find(&key).is_some())
+    });
+    raw::set(&mut page, "tasks", &tasks);
+    raw::text(&page)
 }
 
 /// The extension has no list, so the host has it. Each task is read again.
@@ -55,17 +45,17 @@ async fn list_own_tasks(
     id: &CapabilityId,
     params: &RawMembers,
     target: &TaskTarget<'_>,
-) -> Result<Box<RawValue>, CallError> {
+) -> raw::Answer {
     let session = target.request.session();
     let mut tasks = session.host.0.tasks.of(&session.principal, id);
     if let Some(cursor) = params.get("cursor").filter(|cursor| cursor.get() != "null") {
         let last = raw::string(cursor)
             .and_then(|cursor| tasks.iter().position(|(key, _)| key.id == cursor));
         let Some(last) = last else {
-            return Err(CallError::new(
-                ErrorCode::RequestInvalid,
-                format!("{} is not a cursor of this list; start without one", cursor.get()),
-            ));
+            return Err(CallError::invalid_request(format!(
+                "{} is not a cursor of this list; start without one",
+                cursor.get()
+            )));
         };
         tasks.drain(..=last);
     }
@@ -77,11 +67,11 @@ async fn list_own_tasks(
         shown.extend(task?);
     }
     let mut page = RawMembers::new();
-    page.insert("tasks".to_owned(), to_raw_value(&shown).map_err(errors::unwritable)?);
+    raw::set(&mut page, "tasks", &shown);
     if let Some((last, _)) = tasks.last().filter(|_| has_more) {
-        page.extend(raw::object([("nextCursor", json!(last.id))]));
+        raw::set(&mut page, "nextCursor", &last.id);
     }
-    to_raw_value(&page).map_err(errors::unwritable)
+    raw::text(&page)
 }
 
 /// A task that its server no longer knows is forgotten.

@@ -5,7 +5,6 @@ use std::{sync::Arc, time::Duration};
 use capdeck_backend::{CallContext, CallError, CallerHandle};
 use capdeck_catalog::RawMembers;
 use capdeck_definition::{CapabilityId, Definition};
-use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::{HostTask, TaskForm, errors, task_state, task_store::FoundTask};
@@ -19,65 +18,58 @@ const EARLY_QUESTION_TIMEOUT: Duration = Duration::from_secs(1);
 pub(crate) const CORE_NOTICE: &str = "notifications/tasks/status";
 pub(crate) const EXTENSION_NOTICE: &str = "notifications/tasks";
 
-impl Host {
-    /// Handles a task notification of a server with the core feature, on the connection of this
-    /// session. False when the session's client has the same form of tasks and gets it unchanged.
-    pub(crate) fn core_task_changed(
-        &self,
-        capability: &CapabilityId,
-        session: &Arc<str>,
-        params: &RawMembers,
-    ) -> bool {
-        let id = params.get("taskId").and_then(|id| raw::string(id)).unwrap_or_default();
-        let found = self.0.tasks.of_server(capability, Some(session), &id);
-        let Some(FoundTask { task: HostTask::Followed(task), key, session, is_watched }) = found
-        else {
-            return false;
-        };
-        task.inbox.note_change();
-        if is_watched {
-            let host = self.clone();
-            tokio::spawn(async move {
-                let looking = task.look(&host.0.stop);
-                match tokio::time::timeout(REPORT_TIMEOUT, looking).await {
-                    Ok(Ok(shown)) => host.announce_task(key, session, shown),
-                    _ => tracing::debug!(task = key.id, "a changed task could not be read"),
-                }
-            });
-        }
-        true
-    }
-
-    pub(crate) fn extension_task_changed(&self, capability: &CapabilityId, params: RawMembers) {
-        let id = params.get("taskId").and_then(|id| raw::string(id)).unwrap_or_default();
-        if let Some(found) = self.0.tasks.of_server(capability, None, &id) {
-            self.announce_task(found.key, found.session, params);
-        }
-    }
-
-    /// Takes a question that a task asks outside any request. `None` when it belongs to no followed
-    /// task.
-    pub(crate) async fn ask_for_task(
-        &self,
-        capability: &CapabilityId,
-        session: &Arc<str>,
-        method: &str,
-        params: Option<&RawMembers>,
-    ) -> Option<Result<Box<RawValue>, CallError>> {
-        let id = task_state::related(params?)?;
-        let found = self.0.tasks.wait_for(capability, session, &id, EARLY_QUESTION_TIMEOUT).await?;
-        let HostTask::Followed(task) = found.task else { return None };
-        Some(task.inbox.request(method, params.cloned()).await)
-    }
-
-    fn announce_task(&self, key: super::TaskKey, session: Arc<str>, task: RawMembers) {
-        self.announce(HostEvent::TaskChanged {
-            capability: key.capability,
-            owner: key.owner,
-            session,
-            task: Arc::new(task),
+/// Handles a task notification of a server with the core feature, on the connection of this
+/// session. False when the session's client has the same form of tasks and gets it unchanged.
+pub(crate) fn core_task_changed(
+    host: &Host,
+    capability: &CapabilityId,
+    session: &Arc<str>,
+    params: &RawMembers,
+) -> bool {
+    let id = raw::get::<String>(params, "taskId").unwrap_or_default();
+    let found = host.0.tasks.of_server(capability, Some(session), &id);
+    let Some(FoundTask { task: HostTask::Followed(task), key, session, is_watched }) = found else {
+        return false;
+    };
+    task.inbox.note_change();
+    if is_watched {
+        let host = host.clone();
+        tokio::spawn(async move {
+            let looking = task.look(&host.0.stop);
+            match tokio::time::timeout(REPORT_TIMEOUT, looking).await {
+                Ok(Ok(shown)) => announce(&host, key, session, shown),
+                _ => tracing::debug!(task = key.id, "a changed task could not be read"),
+            }
         });
     }
+    true
+}
+
+pub(crate) fn extension_task_changed(host: &Host, capability: &CapabilityId, params: RawMembers) {
+    let id = raw::get::<String>(&params, "taskId").unwrap_or_default();
+    if let Some(found) = host.0.tasks.of_server(capability, None, &id) {
+        announce(host, found.key, found.session, params);
+    }
+}
+
+/// Takes a question that a task asks outside any request. `None` when it belongs to no followed
+/// task.
+pub(crate) async fn ask_for_task(
+    host: &Host,
+    capability: &CapabilityId,
+    session: &Arc<str>,
+    method: &str,
+    params: Option<&RawMembers>,
+) -> Option<raw::Answer> {
+    let id = task_state::related(params?)?;
+    let found = host.0.tasks.wait_for(capability, session, &id, EARLY_QUESTION_TIMEOUT).await?;
+    let HostTask::Followed(task) = found.task else { return None };
+    Some(task.inbox.request(method, params.cloned()).await)
+}
+
+fn announce(host: &Host, key: super::TaskKey, session: Arc<str>, task: RawMembers) {
+    let super::TaskKey { capability, owner, .. } = key;
+    host.announce(HostEvent::TaskChanged { capability, owner, session, task: Arc::new(task) });
 }
 
 /// Subscribes to a task. The client must have the extension, and its principal must own the task.
@@ -92,7 +84,7 @@ pub async fn watch_task(
     }
     if let Some(HostTask::Passed) = session.host.0.tasks.find(&key) {
         let definition = session.snapshot().capability(capability.as_str())?.definition.clone();
-        let told = update_server_watches(&session.host, &definition, &session.connections).await;
+        let told = update_server_watches(&session.connections, &definition).await;
         return told.inspect_err(|_| session.host.0.tasks.unwatch(&key));
     }
     Ok(())
@@ -110,10 +102,10 @@ pub async fn unwatch_task(session: &Session, capability: &CapabilityId, id: &str
 }
 
 pub(super) fn report_tasks(session: &Session, definition: &Arc<Definition>) {
-    let (host, definition) = (session.host.clone(), definition.clone());
-    let connections = SessionConnections::shared(session.connections.audience().clone());
+    let (audience, definition) = (session.connections.audience().clone(), definition.clone());
+    let connections = SessionConnections::shared(&session.host, audience);
     tokio::spawn(async move {
-        if let Err(error) = update_server_watches(&host, &definition, &connections).await {
+        if let Err(error) = update_server_watches(&connections, &definition).await {
             tracing::debug!(capability = %definition.id, %error, "the server does not report its tasks");
         }
     });
@@ -141,12 +133,12 @@ impl Session {
 }
 
 async fn update_server_watches(
-    host: &Host,
-    definition: &Arc<Definition>,
     connections: &SessionConnections,
+    definition: &Arc<Definition>,
 ) -> Result<(), CallError> {
-    let _order = host.0.tasks.telling.lock().await;
+    let tasks = &connections.host.0.tasks;
+    let _order = tasks.telling.lock().await;
     let context = CallContext::detached(REPORT_TIMEOUT);
-    let lease = connections.lease(host, definition, &CancellationToken::new()).await?;
-    lease.watch_tasks(host.0.tasks.watched(&definition.id), &context).await
+    let lease = connections.lease(definition, &CancellationToken::new()).await?;
+    lease.watch_tasks(tasks.watched(&definition.id), &context).await
 }

@@ -2,12 +2,9 @@
 
 use capdeck_backend::CallError;
 use capdeck_catalog::{RawMembers, ServerDetails, Tool};
-use serde_json::{
-    Value, json,
-    value::{RawValue, to_raw_value},
-};
+use serde_json::{Value, json, value::RawValue};
 
-use super::{EXTENSION, TaskForm, errors};
+use super::{EXTENSION, TaskForm};
 use crate::{Session, raw};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,9 +38,7 @@ impl Session {
                 let offers = offers_core(facts);
                 facts.capabilities.shift_remove("tasks");
                 if offers {
-                    let mut extensions = member(&facts.capabilities, "extensions");
-                    extensions.extend(raw::object([(EXTENSION, json!({}))]));
-                    insert(&mut facts.capabilities, "extensions", &extensions);
+                    facts.capabilities = with_extension(&facts.capabilities);
                 }
             }
             (TaskForm::Core, true) if has_extension(&facts.capabilities) => {
@@ -57,23 +52,22 @@ impl Session {
 }
 
 pub(super) fn offers_core(facts: &ServerDetails) -> bool {
-    let tasks = facts.capabilities.get("tasks").and_then(|tasks| raw::value(tasks));
+    let tasks: Option<Value> = raw::get(&facts.capabilities, "tasks");
     tasks.is_some_and(|tasks| tasks["requests"]["tools"].get("call").is_some_and(Value::is_object))
 }
 
-pub(super) fn has_extension(capabilities: &RawMembers) -> bool {
+pub(crate) fn has_extension(capabilities: &RawMembers) -> bool {
     // Almost no party has extensions, so almost nothing is parsed.
-    capabilities.contains_key("extensions")
-        && member(capabilities, "extensions").contains_key(EXTENSION)
+    capabilities.contains_key("extensions") && extensions(capabilities).contains_key(EXTENSION)
 }
 
 pub(crate) fn without_extension(capabilities: &RawMembers) -> RawMembers {
     let mut capabilities = capabilities.clone();
-    let mut extensions = member(&capabilities, "extensions");
+    let mut extensions = extensions(&capabilities);
     if extensions.shift_remove(EXTENSION).is_some() {
         match extensions.is_empty() {
             true => drop(capabilities.shift_remove("extensions")),
-            false => insert(&mut capabilities, "extensions", &extensions),
+            false => raw::set(&mut capabilities, "extensions", &extensions),
         }
     }
     capabilities
@@ -81,38 +75,30 @@ pub(crate) fn without_extension(capabilities: &RawMembers) -> RawMembers {
 
 pub(crate) fn with_extension(capabilities: &RawMembers) -> RawMembers {
     let mut capabilities = capabilities.clone();
-    let mut extensions = member(&capabilities, "extensions");
-    extensions.extend(raw::object([(EXTENSION, json!({}))]));
-    insert(&mut capabilities, "extensions", &extensions);
+    let mut extensions = extensions(&capabilities);
+    raw::set(&mut extensions, EXTENSION, &json!({}));
+    raw::set(&mut capabilities, "extensions", &extensions);
     capabilities
 }
 
-pub(crate) fn with_task_support(page: &RawValue) -> Result<Box<RawValue>, CallError> {
-    let mut page: RawMembers = serde_json::from_str(page.get()).map_err(errors::unwritable)?;
-    let Some(tools) = page.get("tools") else {
-        return to_raw_value(&page).map_err(errors::unwritable);
-    };
+pub(crate) fn with_task_support(page: &RawValue) -> raw::Answer {
+    let mut page: RawMembers = serde_json::from_str(page.get()).map_err(CallError::internal)?;
+    let Some(tools) = page.get("tools") else { return raw::text(&page) };
     let mut tools: Vec<RawMembers> =
-        serde_json::from_str(tools.get()).map_err(errors::unwritable)?;
+        serde_json::from_str(tools.get()).map_err(CallError::internal)?;
     for tool in &mut tools {
-        let mut execution = member(tool, "execution");
+        let mut execution: RawMembers = raw::get(tool, "execution").unwrap_or_default();
         if !execution.contains_key("taskSupport") {
-            execution.extend(raw::object([("taskSupport", json!("optional"))]));
-            insert(tool, "execution", &execution);
+            raw::set(&mut execution, "taskSupport", "optional");
+            raw::set(tool, "execution", &execution);
         }
     }
-    page.insert("tools".to_owned(), to_raw_value(&tools).map_err(errors::unwritable)?);
-    to_raw_value(&page).map_err(errors::unwritable)
+    raw::set(&mut page, "tools", &tools);
+    raw::text(&page)
 }
 
-fn member(object: &RawMembers, key: &str) -> RawMembers {
-    object.get(key).and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default()
-}
-
-fn insert(object: &mut RawMembers, key: &str, members: &RawMembers) {
-    if let Ok(text) = to_raw_value(members) {
-        object.insert(key.to_owned(), text);
-    }
+fn extensions(capabilities: &RawMembers) -> RawMembers {
+    raw::get(capabilities, "extensions").unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -159,7 +145,7 @@ mod tests {
     fn each_tool_of_a_page_may_be_asked_for_as_a_task_unless_it_says_otherwise() {
         let page = json!({"tools": [{"name": "a"},
             {"name": "b", "execution": {"taskSupport": "required"}}], "nextCursor": "c"});
-        let page = with_task_support(&to_raw_value(&page).unwrap()).unwrap();
+        let page = with_task_support(&raw::text(&page).unwrap()).unwrap();
         let page: Value = serde_json::from_str(page.get()).unwrap();
         let support = |number: usize| &page["tools"][number]["execution"]["taskSupport"];
         assert_eq!((support(0), support(1)), (&json!("optional"), &json!("required")));

@@ -3,13 +3,16 @@
 
 use std::time::Duration;
 
+use capdeck_backend::CallError;
 use capdeck_catalog::RawMembers;
-use serde_json::{
-    Value, json,
-    value::{RawValue, to_raw_value},
-};
+use serde_json::{Value, json, value::RawValue};
 
+use super::errors;
 use crate::raw;
+
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The member of `_meta` with which the core feature names the task of a message.
 const RELATED_TASK_KEY: &str = "io.modelcontextprotocol/related-task";
@@ -43,28 +46,44 @@ impl TaskState {
         })
     }
 
+    /// Reads the answer to `tasks/get`.
+    pub(super) fn read(answer: &RawValue) -> Result<(RawMembers, Self), CallError> {
+        let task: Option<RawMembers> = raw::parse(answer);
+        let read = task.and_then(|task| Self::of(&task).map(|seen| (task, seen)));
+        read.ok_or_else(errors::no_task_in_answer)
+    }
+
+    /// How long to wait until the task is looked at again.
+    pub(super) fn pause(&self) -> Duration {
+        self.poll.unwrap_or(POLL_INTERVAL).clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL)
+    }
+
     pub(super) fn is_over(&self) -> bool {
         matches!(self.status.as_str(), "completed" | "failed" | "cancelled")
     }
 }
 
 /// The task in the result of a call that became one, in either form. `None` for any other result.
-pub(super) fn created(result: &RawValue) -> Option<RawMembers> {
+pub(super) fn created(result: &RawValue) -> Option<(RawMembers, TaskState)> {
     // Most results have none, and some are large; a search in the text is enough.
     if !result.get().contains("\"taskId\"") {
         return None;
     }
-    let members: RawMembers = serde_json::from_str(result.get()).ok()?;
+    let members: RawMembers = raw::parse(result)?;
     let is_task = members.get("resultType").is_some_and(|kind| kind.get() == r#""task""#);
-    let mut task: RawMembers = match members.get("task") {
-        None if is_task => return Some(members),
+    let task = match members.get("task") {
+        None if is_task => members,
         None => return None,
-        Some(task) => serde_json::from_str(task.get()).ok()?,
+        Some(task) => {
+            let mut task: RawMembers = raw::parse(task)?;
+            task.extend(
+                members.get_key_value("_meta").map(|(key, meta)| (key.clone(), meta.clone())),
+            );
+            task
+        }
     };
-    if let Some(meta) = members.get("_meta") {
-        task.insert("_meta".to_owned(), meta.clone());
-    }
-    Some(task)
+    let seen = TaskState::of(&task)?;
+    Some((task, seen))
 }
 
 /// A core task in the form of the extension, under the id that its client knows.
@@ -95,7 +114,7 @@ pub(super) fn to_extension(core: RawMembers, id: &str) -> RawMembers {
 pub(super) fn to_core(extension: &RawMembers) -> RawMembers {
     // The core feature reports a tool's error as a failed task.
     let is_error = || {
-        let result: RawMembers = serde_json::from_str(extension.get("result")?.get()).ok()?;
+        let result: RawMembers = raw::get(extension, "result")?;
         Some(result.get("isError")?.get() == "true")
     };
     let has_failed = is_error() == Some(true);
@@ -119,38 +138,35 @@ pub(super) fn without_relation(result: Box<RawValue>) -> Box<RawValue> {
     if !result.get().contains(RELATED_TASK_KEY) {
         return result;
     }
-    let Ok(mut members) = serde_json::from_str::<RawMembers>(result.get()) else { return result };
+    let Some(mut members) = raw::parse::<RawMembers>(&result) else { return result };
     unrelate(&mut members);
-    to_raw_value(&members).unwrap_or(result)
+    raw::text(&members).unwrap_or(result)
 }
 
 pub(super) fn relate(members: &mut RawMembers, id: &str) {
-    let mut meta: RawMembers = members
-        .get("_meta")
-        .and_then(|meta| serde_json::from_str(meta.get()).ok())
-        .unwrap_or_default();
-    meta.extend(raw::object([(RELATED_TASK_KEY, json!({ "taskId": id }))]));
-    if let Ok(meta) = to_raw_value(&meta) {
-        members.insert("_meta".to_owned(), meta);
-    }
+    let mut meta: RawMembers = raw::get(members, "_meta").unwrap_or_default();
+    raw::set(&mut meta, RELATED_TASK_KEY, &json!({ "taskId": id }));
+    raw::set(members, "_meta", &meta);
 }
 
 pub(super) fn related(members: &RawMembers) -> Option<String> {
-    let meta: RawMembers = serde_json::from_str(members.get("_meta")?.get()).ok()?;
-    let related: RawMembers = serde_json::from_str(meta.get(RELATED_TASK_KEY)?.get()).ok()?;
-    raw::string(related.get("taskId")?)
+    let meta: RawMembers = raw::get(members, "_meta")?;
+    raw::get(&raw::get(&meta, RELATED_TASK_KEY)?, "taskId")
 }
 
 pub(super) fn unrelate(members: &mut RawMembers) {
-    let Some(meta) = members.get("_meta") else { return };
-    let Ok(mut meta) = serde_json::from_str::<RawMembers>(meta.get()) else { return };
-    if meta.shift_remove(RELATED_TASK_KEY).is_none() {
-        return;
+    take_meta(members, RELATED_TASK_KEY);
+}
+
+/// Takes one member out of `_meta`, which goes when it is empty then.
+pub(super) fn take_meta(members: &mut RawMembers, key: &str) -> Option<Box<RawValue>> {
+    let mut meta: RawMembers = raw::get(members, "_meta")?;
+    let taken = meta.shift_remove(key)?;
+    match meta.is_empty() {
+        true => drop(members.shift_remove("_meta")),
+        false => raw::set(members, "_meta", &meta),
     }
-    match to_raw_value(&meta) {
-        Ok(text) if !meta.is_empty() => drop(members.insert("_meta".to_owned(), text)),
-        _ => drop(members.shift_remove("_meta")),
-    }
+    Some(taken)
 }
 
 /// In whole milliseconds. The core feature does not require that they are whole.
@@ -179,7 +195,7 @@ mod tests {
     fn both_forms_of_a_task_are_seen_and_nothing_else() {
         let id = |text: &str| {
             let result = RawValue::from_string(text.to_owned()).unwrap();
-            Some(TaskState::of(&created(&result)?)?.id)
+            Some(created(&result)?.1.id)
         };
         assert_eq!(id(r#"{"resultType":"task","taskId":"a","status":"working"}"#).unwrap(), "a");
         assert_eq!(id(r#"{"task":{"taskId":"b","status":"working"}}"#).unwrap(), "b");
@@ -221,7 +237,7 @@ mod tests {
         let before = text(&message);
         relate(&mut message, "t");
         assert_eq!(related(&message).unwrap(), "t");
-        let result = without_relation(to_raw_value(&message).unwrap());
+        let result = without_relation(raw::text(&message).unwrap());
         assert_eq!(serde_json::from_str::<Value>(result.get()).unwrap(), before);
         let mut bare = RawMembers::new();
         relate(&mut bare, "t");

@@ -11,8 +11,9 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::{
-    completed_task::CompletedTask, followed_task::FollowedTask, task_state::TaskState,
-    translated_task::TranslatedTask,
+    followed_task::FollowedTask,
+    task_state::TaskState,
+    translated_task::{CompletedTask, TranslatedTask},
 };
 use crate::{Principal, pool::ConnectionLease};
 

@@ -9,22 +9,21 @@ use std::{
 use capdeck_backend::{CallContext, CallError, ErrorCode, RpcFailure};
 use capdeck_catalog::{Capability, RawMembers};
 use futures_util::future::join_all;
+use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde::Deserialize;
-use serde_json::{
-    json,
-    value::{RawValue, to_raw_value},
-};
+use serde_json::{json, value::RawValue};
 
 use super::{
     errors,
     task_state::{self, TaskState},
 };
-use crate::{RequestContext, raw};
+use crate::{RequestContext, calls::is_tool_error, raw};
 
-const POLL_INTERVAL: Duration = Duration::from_secs(1);
-const MIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
-const MAX_POLL_INTERVAL: Duration = Duration::from_secs(5);
+/// A result is stored as long as the client requested, within these bounds.
+const MIN_RESULT_TTL: Duration = Duration::from_secs(60);
+const MAX_RESULT_TTL: Duration = Duration::from_secs(60 * 60);
+const DEFAULT_RESULT_TTL: Duration = Duration::from_secs(5 * 60);
 
 pub(crate) struct TranslatedTask {
     id: String,
@@ -67,7 +66,7 @@ impl TranslatedTask {
 
     /// Waits for the end of the task, forwards its questions to the client, and returns the result
     /// of the call.
-    pub(super) async fn result(&self, target: &TaskTarget<'_>) -> Result<Box<RawValue>, CallError> {
+    pub(super) async fn result(&self, target: &TaskTarget<'_>) -> raw::Answer {
         loop {
             if self.is_cancelled.load(Ordering::Relaxed) {
                 return Err(cancelled());
@@ -82,10 +81,8 @@ impl TranslatedTask {
                 "input_required" => self.answer_questions(&task, target).await?,
                 _ => {}
             }
-            let pause =
-                seen.poll.unwrap_or(POLL_INTERVAL).clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL);
             tokio::select! {
-                () = tokio::time::sleep(pause) => {}
+                () = tokio::time::sleep(seen.pause()) => {}
                 () = target.request.call.cancel.cancelled() => {
                     return Err(CallError::new(ErrorCode::Cancelled, "the call was cancelled"));
                 }
@@ -98,9 +95,7 @@ impl TranslatedTask {
         task: &RawMembers,
         target: &TaskTarget<'_>,
     ) -> Result<(), CallError> {
-        let questions = task.get("inputRequests");
-        let questions: RawMembers =
-            questions.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default();
+        let questions: RawMembers = raw::get(task, "inputRequests").unwrap_or_default();
         let new: Vec<(String, Box<RawValue>)> = {
             let mut asked = self.asked.lock();
             questions.into_iter().filter(|(key, _)| asked.insert(key.clone())).collect()
@@ -124,55 +119,36 @@ impl TranslatedTask {
         }
         if !answers.is_empty() {
             let mut params = self.params();
-            let answers = to_raw_value(&answers).map_err(errors::unwritable)?;
-            params.insert("inputResponses".to_owned(), answers);
+            raw::set(&mut params, "inputResponses", &answers);
             self.ask("tasks/update", params, target).await?;
         }
         problem.map_or(Ok(()), Err)
     }
 
-    async fn put_question(
-        &self,
-        question: &RawValue,
-        target: &TaskTarget<'_>,
-    ) -> Result<Box<RawValue>, CallError> {
+    async fn put_question(&self, question: &RawValue, target: &TaskTarget<'_>) -> raw::Answer {
         let TaskInputRequest { method, params } =
-            serde_json::from_str(question.get()).map_err(|_| errors::no_task_in_answer())?;
+            raw::parse(question).ok_or_else(errors::no_task_in_answer)?;
         let mut params = params.unwrap_or_default();
         task_state::relate(&mut params, &self.id);
         let is_page = params.get("mode").is_some_and(|mode| mode.get() == r#""url""#);
         if is_page && !params.contains_key("elicitationId") {
             // Legacy clients identify a page to visit by an id, which modern servers no longer
             // send.
-            let id = uuid::Uuid::new_v4().to_string();
-            params.extend(raw::object([("elicitationId", json!(id))]));
+            raw::set(&mut params, "elicitationId", &uuid::Uuid::new_v4().to_string());
         }
         match target.request.call.caller.request(&method, Some(params)).await {
             Ok(answer) => Ok(task_state::without_relation(answer)),
             // A person who was not reached has not answered, which a form can express.
-            Err(_) if method == "elicitation/create" => {
-                to_raw_value(&json!({ "action": "cancel" })).map_err(errors::unwritable)
-            }
+            Err(_) if method == "elicitation/create" => raw::text(&json!({ "action": "cancel" })),
             Err(error) => Err(error),
         }
     }
 
     async fn read(&self, target: &TaskTarget<'_>) -> Result<(RawMembers, TaskState), CallError> {
-        let answer = self.ask("tasks/get", self.params(), target).await?;
-        let read = || {
-            let task: RawMembers = serde_json::from_str(answer.get()).ok()?;
-            let seen = TaskState::of(&task)?;
-            Some((task, seen))
-        };
-        read().ok_or_else(errors::no_task_in_answer)
+        TaskState::read(&*self.ask("tasks/get", self.params(), target).await?)
     }
 
-    async fn ask(
-        &self,
-        method: &str,
-        params: RawMembers,
-        target: &TaskTarget<'_>,
-    ) -> Result<Box<RawValue>, CallError> {
+    async fn ask(&self, method: &str, params: RawMembers, target: &TaskTarget<'_>) -> raw::Answer {
         let lease = target.request.lease(target.capability).await?;
         let client = Some(target.request.connections().audience().with_tasks());
         let context = CallContext { client, ..target.request.call.clone() };
@@ -186,17 +162,51 @@ impl TranslatedTask {
     fn shown(&self, task: &RawMembers) -> RawMembers {
         let mut shown = task_state::to_core(task);
         if self.is_cancelled.load(Ordering::Relaxed) {
-            shown.extend(raw::object([("status", json!("cancelled"))]));
+            raw::set(&mut shown, "status", "cancelled");
         }
         shown
     }
 }
 
+/// A call that was to become a task and ended at once. Its client still asks for the result of a
+/// task.
+pub(crate) struct CompletedTask {
+    pub(super) result: Box<RawValue>,
+    at: Timestamp,
+    pub(super) ttl: Duration,
+}
+
+impl CompletedTask {
+    pub(super) fn new(result: Box<RawValue>, task: &RawValue) -> Self {
+        let wish = raw::parse(task).and_then(|task: RawMembers| raw::get(&task, "ttl"));
+        let ttl = wish.map_or(DEFAULT_RESULT_TTL, |wish| {
+            Duration::from_millis(wish).clamp(MIN_RESULT_TTL, MAX_RESULT_TTL)
+        });
+        Self { result, at: Timestamp::now(), ttl }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.result.get().len()
+    }
+
+    pub(super) fn task(&self, id: &str) -> RawMembers {
+        self.shown(id, if is_tool_error(&self.result) { "failed" } else { "completed" })
+    }
+
+    pub(super) fn shown(&self, id: &str, status: &str) -> RawMembers {
+        let at = self.at.to_string();
+        raw::object([
+            ("taskId", json!(id)),
+            ("status", json!(status)),
+            ("createdAt", json!(at)),
+            ("lastUpdatedAt", json!(at)),
+            ("ttl", json!(u64::try_from(self.ttl.as_millis()).unwrap_or(u64::MAX))),
+        ])
+    }
+}
+
 pub(super) fn is_over(id: &str) -> CallError {
-    CallError::new(
-        ErrorCode::RequestInvalid,
-        format!("the task `{id}` has already ended and cannot be cancelled"),
-    )
+    CallError::invalid_request(format!("the task `{id}` has already ended and cannot be cancelled"))
 }
 
 fn cancelled() -> CallError {
@@ -211,9 +221,7 @@ fn failure(error: Option<&RawValue>) -> CallError {
         #[serde(default)]
         data: Option<Box<RawValue>>,
     }
-    let Some(TaskFailure { code, message, data }) =
-        error.and_then(|error| serde_json::from_str(error.get()).ok())
-    else {
+    let Some(TaskFailure { code, message, data }) = error.and_then(raw::parse) else {
         return CallError::new(ErrorCode::DownstreamToolError, "the task failed");
     };
     let mut error = CallError::new(ErrorCode::DownstreamToolError, message.clone());

@@ -4,10 +4,10 @@
 //! A resource `file:///a` of `fs` is `caplets://fs/resources/file%3A%2F%2F%2Fa`; a template is one
 //! URI with the encoded real template as its `template` parameter; a prompt `p` is `fs__p`.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
-use capdeck_catalog::{Capability, NameTable, RawMembers};
-use capdeck_definition::Backend;
+use capdeck_catalog::{Capability, NameTable, RawMembers, Tool};
+use capdeck_definition::{Backend, CapabilityId};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::{json, value::RawValue};
 
@@ -37,7 +37,7 @@ pub struct PromptRoute {
 impl View {
     /// The listed resources as one JSON array.
     pub fn resources(&self) -> Box<RawValue> {
-        self.render(|capability, id| {
+        render(self, |capability, id| {
             let known = capability.discovery.as_ref()?;
             Some(known.resources.iter().filter_map(|one| resource(id, one)).collect())
         })
@@ -45,11 +45,11 @@ impl View {
 
     /// The listed resource templates as one JSON array.
     pub fn resource_templates(&self) -> Box<RawValue> {
-        let mut all = self.rows(|capability, id| {
+        let mut all = list_rows(self, |capability, id| {
             let known = capability.discovery.as_ref()?;
             Some(known.resource_templates.iter().filter_map(|one| template(id, one)).collect())
         });
-        if self.may_give_artifacts() {
+        if may_give_artifacts(self) {
             all.push(artifacts::template());
         }
         serde_json::value::to_raw_value(&all).unwrap_or_default()
@@ -57,8 +57,8 @@ impl View {
 
     /// The listed prompts as one JSON array.
     pub fn prompts(&self) -> Box<RawValue> {
-        let names = self.prompt_names();
-        self.render(|capability, id| {
+        let names = prompt_names(self);
+        render(self, |capability, id| {
             let known = capability.discovery.as_ref()?;
             Some(known.prompts.iter().filter_map(|one| prompt(&names, id, one)).collect())
         })
@@ -66,7 +66,7 @@ impl View {
 
     /// Resolves a listed prompt.
     pub fn prompt_route(&self, name: &str) -> Option<PromptRoute> {
-        let names = self.prompt_names();
+        let names = prompt_names(self);
         let owner = names.owner(name)?;
         Some(PromptRoute { capability: owner.capability.clone(), prompt: owner.tool.clone()? })
     }
@@ -97,42 +97,48 @@ impl View {
         let real = percent_decode_str(encoded).decode_utf8().ok()?;
         Some((id.to_owned(), real.into_owned()))
     }
+}
 
-    fn render(&self, rows: impl Fn(&Capability, &str) -> Option<Vec<RawMembers>>) -> Box<RawValue> {
-        serde_json::value::to_raw_value(&self.rows(rows)).unwrap_or_default()
-    }
+fn render(
+    view: &View,
+    rows: impl Fn(&Capability, &str) -> Option<Vec<RawMembers>>,
+) -> Box<RawValue> {
+    serde_json::value::to_raw_value(&list_rows(view, rows)).unwrap_or_default()
+}
 
-    fn rows(&self, rows: impl Fn(&Capability, &str) -> Option<Vec<RawMembers>>) -> Vec<RawMembers> {
-        self.offering()
-            .iter()
-            .filter_map(|capability| rows(capability, capability.definition.id.as_str()))
-            .flatten()
-            .collect()
-    }
+fn list_rows(
+    view: &View,
+    rows: impl Fn(&Capability, &str) -> Option<Vec<RawMembers>>,
+) -> Vec<RawMembers> {
+    view.offering()
+        .iter()
+        .filter_map(|capability| rows(capability, capability.definition.id.as_str()))
+        .flatten()
+        .collect()
+}
 
-    /// True when a result may be stored as an artifact. Servers' own results are only with a limit.
-    fn may_give_artifacts(&self) -> bool {
-        let on_demand = self.catalog.capabilities().filter(|one| self.is_on_demand(one));
-        let reached = self.direct.iter().chain(&self.progressive).chain(self.searchable());
-        let reached = reached.chain(on_demand);
-        let is_server = |one: &Arc<Capability>| matches!(one.definition.backend, Backend::Mcp(_));
-        let limited = self.catalog.config().result_bytes.is_some();
-        reached.into_iter().any(|capability| limited || !is_server(capability))
-    }
+/// True when a result may be stored as an artifact. Servers' own results are only with a limit.
+fn may_give_artifacts(view: &View) -> bool {
+    let on_demand = view.catalog.capabilities().filter(|one| view.is_on_demand(one));
+    let reached = view.direct.iter().chain(&view.progressive).chain(view.searchable());
+    let reached = reached.chain(on_demand);
+    let is_server = |one: &Arc<Capability>| matches!(one.definition.backend, Backend::Mcp(_));
+    let limited = view.catalog.config().result_bytes.is_some();
+    reached.into_iter().any(|capability| limited || !is_server(capability))
+}
 
-    fn prompt_names(&self) -> NameTable {
-        let prompts: Vec<(&str, String)> = self
-            .offering()
-            .iter()
-            .flat_map(|capability| {
-                let id = capability.definition.id.as_str();
-                let prompts = capability.discovery.iter().flat_map(|known| &known.prompts);
-                prompts.filter_map(move |prompt| Some((id, raw::string(prompt.get("name")?)?)))
-            })
-            .collect();
-        let pairs = prompts.iter().map(|(id, name)| (*id, name.as_str()));
-        NameTable::build(&META_TOOLS, [], pairs)
-    }
+fn prompt_names(view: &View) -> NameTable {
+    let prompts: Vec<(&str, String)> = view
+        .offering()
+        .iter()
+        .flat_map(|capability| {
+            let id = capability.definition.id.as_str();
+            let prompts = capability.discovery.iter().flat_map(|known| &known.prompts);
+            prompts.filter_map(move |prompt| Some((id, raw::string(prompt.get("name")?)?)))
+        })
+        .collect();
+    let pairs = prompts.iter().map(|(id, name)| (*id, name.as_str()));
+    NameTable::build(&META_TOOLS, [], pairs)
 }
 
 pub(crate) fn resource_uri(id: &str, uri: &str) -> String {
@@ -171,4 +177,69 @@ fn prompt(names: &NameTable, id: &str, object: &RawMembers) -> Option<RawMembers
     listed.extend(raw::object([("name", json!(name))]));
     add_origin(&mut listed, json!({ "capletId": id, "downstreamName": real }));
     Some(listed)
+}
+
+const UI_SCHEME: &str = "ui://";
+
+/// Servers' own URIs that clients know: a tool names its page in `_meta.ui.resourceUri`, and apps
+/// request it by that URI. They work in the deck while they are unambiguous: `None` when several
+/// capabilities use the same URI.
+#[derive(Debug, Default)]
+pub(super) struct OriginalUris(HashMap<String, Option<CapabilityId>>);
+
+impl OriginalUris {
+    pub(super) fn of(view: &View) -> Self {
+        let mut uris = Self::default();
+        for capability in view.offering() {
+            let known = capability.discovery.iter();
+            let listed = known.flat_map(|known| &known.resources);
+            for uri in listed.filter_map(|one| raw::string(one.get("uri")?)) {
+                uris.add(uri, capability);
+            }
+        }
+        for capability in view.catalog.capabilities().filter(|one| one.is_usable()) {
+            let is_direct = view.direct.iter().any(|direct| std::ptr::eq(&**direct, &**capability));
+            let is_reached = is_direct
+                || view.is_searchable(capability)
+                || view.is_on_demand(capability)
+                || view.progressive.iter().any(|one| std::ptr::eq(&**one, &**capability));
+            let tools = capability.discovery.iter().flat_map(|known| &known.tools);
+            for uri in tools.filter(|_| is_reached).filter_map(|tool| page_of(tool)) {
+                if is_direct || uri.starts_with(UI_SCHEME) {
+                    uris.add(uri, capability);
+                }
+            }
+        }
+        uris
+    }
+
+    fn add(&mut self, uri: String, capability: &Capability) {
+        let id = &capability.definition.id;
+        let owner = self.0.entry(uri).or_insert_with(|| Some(id.clone()));
+        if owner.as_ref() != Some(id) {
+            *owner = None;
+        }
+    }
+
+    pub(super) fn owner(&self, uri: &str) -> Option<&CapabilityId> {
+        self.0.get(uri)?.as_ref()
+    }
+
+    pub(super) fn is_ambiguous(&self, uri: &str) -> bool {
+        matches!(self.0.get(uri), Some(None))
+    }
+}
+
+pub(super) fn page_of(tool: &Tool) -> Option<String> {
+    let meta: RawMembers = raw::get(tool.raw(), "_meta")?;
+    raw::get(&raw::get(&meta, "ui")?, "resourceUri")
+}
+
+pub(super) fn set_page(listed: &mut RawMembers, uri: &str) -> Option<()> {
+    let mut meta: RawMembers = raw::get(listed, "_meta")?;
+    let mut ui: RawMembers = raw::get(&meta, "ui")?;
+    raw::set(&mut ui, "resourceUri", uri);
+    raw::set(&mut meta, "ui", &ui);
+    raw::set(listed, "_meta", &meta);
+    Some(())
 }

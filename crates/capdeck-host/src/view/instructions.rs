@@ -3,7 +3,7 @@
 
 use capdeck_catalog::{Capability, estimate_tokens};
 
-use super::{View, policy::DEFAULT_SURFACE_TOKENS};
+use super::{View, bundles, policy::DEFAULT_SURFACE_TOKENS};
 
 /// Max tokens of instructions, and their guaranteed tokens without a set budget.
 const MAX_TOKENS: usize = 240;
@@ -37,7 +37,7 @@ pub(super) fn instructions(view: &View) -> Option<String> {
     };
     // The tool itself names them. Only what it omits is repeated.
     let left_out = view.setup_tools.as_ref().is_some_and(|(_, left_out)| *left_out > 0);
-    let bundles = if left_out { view.bundles() } else { Vec::new() };
+    let bundles = if left_out { bundles(view) } else { Vec::new() };
     for (lead, names) in [
         (
             "Call `setup_tools` with what the task needs, then `call_tool`. Here:",

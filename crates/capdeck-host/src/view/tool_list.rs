@@ -3,7 +3,7 @@
 use capdeck_catalog::{Capability, RawMembers, Tool, estimate_tokens};
 use serde_json::{Value, json, value::RawValue};
 
-use super::{View, list_repair::repair_tool, on_demand::CALL_TOOL, original_uris, resource_uri};
+use super::{View, direct, list_repair::repair_tool, on_demand::CALL_TOOL, resource_uri};
 use crate::{operations::wrapper_tool, raw};
 
 /// Names that capabilities cannot take: the host's own tools, now and later.
@@ -33,23 +33,21 @@ pub(super) fn render_tools(view: &View) -> Box<RawValue> {
     for capability in &view.progressive {
         let id = capability.definition.id.as_str();
         let name = view.names().wrapper_name(id).unwrap_or(id);
-        listed.extend(
-            wrapper_tool(name, &capability.definition)
-                .and_then(|tool| serde_json::value::to_raw_value(&tool).ok()),
-        );
+        let tool = wrapper_tool(name, &capability.definition);
+        listed.extend(tool.and_then(|tool| raw::text(&tool).ok()));
     }
     for capability in &view.direct {
         let id = capability.definition.id.as_str();
         for tool in capability.discovery.iter().flat_map(|known| &known.tools) {
             // Two servers may use the same URI for a page; then each tool names its own.
-            let page = original_uris::page_of(tool)
+            let page = direct::page_of(tool)
                 .filter(|uri| view.originals().is_ambiguous(uri))
                 .map(|uri| resource_uri(id, &uri));
             let name = view.name_of(id, tool.name());
             listed.extend(direct_tool(&name, id, tool, page.as_deref()));
         }
     }
-    serde_json::value::to_raw_value(&listed).unwrap_or_default()
+    raw::text(&listed).unwrap_or_default()
 }
 
 /// A backend's tool under its deck name, with another page if it needs one. Other valid members
@@ -57,26 +55,22 @@ pub(super) fn render_tools(view: &View) -> Box<RawValue> {
 fn direct_tool(name: &str, id: &str, tool: &Tool, page: Option<&str>) -> Option<Box<RawValue>> {
     let mut listed: RawMembers = tool.raw().clone();
     repair_tool(&mut listed);
-    listed.insert("name".to_owned(), serde_json::value::to_raw_value(name).ok()?);
+    raw::set(&mut listed, "name", name);
     add_origin(
         &mut listed,
         json!({ "capletId": id, "downstreamName": tool.name(), "exposure": "direct" }),
     );
     if let Some(page) = page {
-        original_uris::set_page(&mut listed, page)?;
+        direct::set_page(&mut listed, page)?;
     }
-    serde_json::value::to_raw_value(&listed).ok()
+    raw::text(&listed).ok()
 }
 
-pub(super) fn add_origin(object: &mut RawMembers, origin: Value) {
-    let mut meta: RawMembers = object
-        .get("_meta")
-        .and_then(|meta| serde_json::from_str(meta.get()).ok())
-        .unwrap_or_default();
-    meta.extend(raw::object([("caplets", origin)]));
-    if let Ok(meta) = serde_json::value::to_raw_value(&meta) {
-        object.insert("_meta".to_owned(), meta);
-    }
+/// Says in `_meta.caplets` where a row or a result comes from.
+pub(crate) fn add_origin(object: &mut RawMembers, origin: Value) {
+    let mut meta: RawMembers = raw::get(object, "_meta").unwrap_or_default();
+    raw::set(&mut meta, "caplets", &origin);
+    raw::set(object, "_meta", &meta);
 }
 
 /// Tokens of the capability's tools when each is listed, as an upper bound.

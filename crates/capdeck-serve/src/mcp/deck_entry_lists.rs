@@ -5,7 +5,9 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use capdeck_host::{CallError, EntryPage, ErrorCode, RawMembers, Session as HostSession};
+use capdeck_host::{
+    CallError, EntryPage, ErrorCode, RawMembers, Session as HostSession, unknown_cursor,
+};
 use capdeck_mcp::RpcError;
 use serde_json::value::RawValue;
 use tokio::{sync::Mutex, task::JoinHandle};
@@ -48,7 +50,10 @@ impl DeckEntryLists {
         let Some(cursor) = cursor.filter(|cursor| EntryPage::is_entry_uri(cursor)) else {
             return Ok(None);
         };
-        let page = self.session.entry_resources(Some(&cursor)).await;
+        let page = match self.session.entries() {
+            Some(entries) => entries.resources(Some(&cursor)).await,
+            None => Err(unknown_cursor()),
+        };
         let page = page.map_err(|error| RpcError::invalid_params(error.message))?;
         let empty = RawValue::from_string("{\"resources\":[]}".to_owned()).unwrap_or_default();
         append_items("resources", empty, &into_continuation(page)).map(Some)
@@ -59,11 +64,11 @@ impl DeckEntryLists {
         &self,
         own: Box<RawValue>,
     ) -> Result<Box<RawValue>, RpcError> {
-        if !self.session.offers_entries() || !is_last(&own) {
+        let Some(entries) = self.session.entries().filter(|_| is_last(&own)) else {
             return Ok(own);
-        }
+        };
         self.follow_lists(true, false).await;
-        let page = self.session.entry_resources(None).await.unwrap_or_default();
+        let page = entries.resources(None).await.unwrap_or_default();
         append_items("resources", own, &into_continuation(page))
     }
 
@@ -71,11 +76,11 @@ impl DeckEntryLists {
         &self,
         own: Box<RawValue>,
     ) -> Result<Box<RawValue>, RpcError> {
-        if !self.session.offers_entries() || !is_last(&own) {
+        let Some(entries) = self.session.entries().filter(|_| is_last(&own)) else {
             return Ok(own);
-        }
+        };
         self.follow_lists(true, false).await;
-        let items = self.session.entry_templates().await;
+        let items = entries.templates().await;
         append_items("resourceTemplates", own, &ListContinuation { items, next_cursor: None })
     }
 
@@ -83,17 +88,18 @@ impl DeckEntryLists {
         &self,
         own: Box<RawValue>,
     ) -> Result<Box<RawValue>, RpcError> {
-        if !self.session.offers_entries() || !is_last(&own) {
+        let Some(entries) = self.session.entries().filter(|_| is_last(&own)) else {
             return Ok(own);
-        }
+        };
         self.follow_lists(false, true).await;
-        let items = self.session.entry_prompts().await;
+        let items = entries.prompts().await;
         append_items("prompts", own, &ListContinuation { items, next_cursor: None })
     }
 
     /// Watches an entry. Returns false if the URI is not an entry.
     pub(super) async fn watch(&self, uri: &str, once: bool) -> Result<bool, CallError> {
-        let Some(place) = self.session.entry_to_watch(uri).await else { return Ok(false) };
+        let Some(entries) = self.session.entries() else { return Ok(false) };
+        let Some(place) = entries.to_watch(uri).await else { return Ok(false) };
         self.follow().await;
         let watched = &self.listening.watched;
         if once && watched.is_watched(uri) {
@@ -144,13 +150,13 @@ impl DeckEntryLists {
         if following.as_ref().is_some_and(|task| !task.is_finished()) {
             return false;
         }
-        match self.session.entry_changes().await {
-            Ok(Some(changes)) => {
+        let Some(entries) = self.session.entries() else { return false };
+        match entries.changes().await {
+            Ok(changes) => {
                 let task = self.listening.clone().follow(changes, self.ended.clone());
                 *following = Some(tokio::spawn(task));
                 true
             }
-            Ok(None) => false,
             Err(failure) => {
                 tracing::warn!(%failure, "cannot follow changes of capsules");
                 false

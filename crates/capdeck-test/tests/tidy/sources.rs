@@ -64,8 +64,8 @@ const IN_FORCE: [&str; 9] = [
     "session().catalog()",
     "self.view()",
     "session().view()",
-    "catalog_for(",
-    "view_for(",
+    "current_catalog(",
+    "current_view(",
 ];
 
 #[test]

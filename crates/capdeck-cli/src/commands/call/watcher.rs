@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use capdeck_catalog::{Capability, Tool};
 use capdeck_host::{
     CallConsent, CallError, CallerHandle, ClientProfile, ErrorCode, NoCaller, RawMembers, Session,
+    is_asked_about,
 };
 use capdeck_serve::person_at_terminal;
 use serde_json::value::RawValue;
@@ -71,7 +72,7 @@ impl CallWatcher {
         capability: &Capability,
         tool: &Tool,
     ) -> Result<CallConsent, CommandFailure> {
-        if !self.can_be_asked() || !session.is_asked_about(capability, tool).await? {
+        if !self.can_be_asked() || !is_asked_about(&session.snapshot(), capability, tool).await? {
             return Ok(CallConsent::NotAsked);
         }
         let (id, name) = (&capability.definition.id, one_line(tool.name()));

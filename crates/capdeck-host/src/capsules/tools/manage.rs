@@ -47,19 +47,10 @@ pub(super) async fn call(
 
 fn access_request(arguments: ManageToolArguments) -> Result<AccessRequest, CapsuleError> {
     let ManageToolArguments {
-        action,
-        capsule,
-        client_id,
-        role,
-        scopes,
-        uri_prefixes,
-        denied_prefixes,
-        request_id,
-        connection_id,
-        name,
-        description,
-        reason,
+        action, capsule, role, scopes, uri_prefixes, denied_prefixes, ..
     } = arguments;
+    let (name, description, reason) = (arguments.name, arguments.description, arguments.reason);
+    let (client_id, request_id) = (arguments.client_id, arguments.request_id);
     Ok(match action {
         ManageToolAction::RequestGrantFor => {
             let terms = RequestedGrant {
@@ -90,7 +81,7 @@ fn access_request(arguments: ManageToolArguments) -> Result<AccessRequest, Capsu
             AccessRequest::DenyGrant { request, note: reason }
         }
         ManageToolAction::RevokeConnection => {
-            let connection = needed(connection_id, "connection_id", "revoke_connection")?;
+            let connection = needed(arguments.connection_id, "connection_id", "revoke_connection")?;
             AccessRequest::RevokeConnection { connection }
         }
         ManageToolAction::ListConnections => AccessRequest::ListConnections,

@@ -1,18 +1,13 @@
 //! `capsol_read`: one entry, a list, a search, or an overview.
 
-use capdeck_capsule::{RiskClass, SchemeCount, one_line};
-use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
-use serde_json::{json, value::RawValue};
+use capdeck_capsule::{SchemeCount, one_line};
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
 
 use super::{ToolAnswer, ToolRun, invalid, parse};
-use crate::{
-    Role,
-    capsules::{
-        CapsuleError, EntryInfo, EntryMatch, HistoryRequest, ListQuery, ListResponse,
-        OverviewRequest, OverviewResponse, ReadBody, ReadRequest, ReadResponse, SearchQuery,
-        SearchResponse,
-    },
+use crate::capsules::{
+    CapsuleError, EntryInfo, EntryMatch, HistoryRequest, ListQuery, ListResponse, OverviewRequest,
+    OverviewResponse, ReadBody, ReadRequest, ReadResponse, SearchQuery, SearchResponse,
 };
 
 #[derive(Deserialize)]
@@ -35,65 +30,21 @@ enum ReadFormat {
 }
 
 /// An item of a list. A read responds with the rest.
-#[derive(Serialize)]
-struct ListedEntry<'a> {
-    uri: &'a str,
-    version: u64,
-    title: &'a str,
-    tags: &'a [String],
-    risk_class: RiskClass,
-    written_by: &'a str,
-    written_at: Timestamp,
-    bytes: u64,
+fn listed(info: &EntryInfo) -> Value {
+    json!({
+        "uri": info.uri.as_str(),
+        "version": info.version,
+        "title": info.title,
+        "tags": info.tags,
+        "risk_class": info.risk_class,
+        "written_by": info.written_by,
+        "written_at": info.written_at,
+        "bytes": info.bytes,
+    })
 }
 
-#[derive(Serialize)]
-struct EntryListing<'a> {
-    entries: Vec<ListedEntry<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_cursor: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct ListedMatch<'a> {
-    #[serde(flatten)]
-    entry: ListedEntry<'a>,
-    snippet: String,
-    score: f64,
-    stale: bool,
-}
-
-#[derive(Serialize)]
-struct MatchListing<'a> {
-    hits: Vec<ListedMatch<'a>>,
-    total: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_cursor: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct CapsuleOverview<'a> {
-    capsule: &'a str,
-    name: &'a str,
-    description: &'a str,
-    role: Role,
-    schemes: &'a [SchemeCount],
-    recent: Vec<ListedEntry<'a>>,
-}
-
-impl<'a> From<&'a EntryInfo> for ListedEntry<'a> {
-    fn from(info: &'a EntryInfo) -> Self {
-        Self {
-            uri: info.uri.as_str(),
-            version: info.version,
-            title: &info.title,
-            tags: &info.tags,
-            risk_class: info.risk_class,
-            written_by: &info.written_by,
-            written_at: info.written_at,
-            bytes: info.bytes,
-        }
-    }
+fn all_listed(entries: &[EntryInfo]) -> Vec<Value> {
+    entries.iter().map(listed).collect()
 }
 
 const STALE_NOTE: &str = "  stale: a file it cites is gone or was changed since\n";
@@ -149,8 +100,8 @@ async fn history(
         format!("version {version}, {at}, by {}, {bytes} bytes\n", one_line(&info.written_by))
     };
     let text = response.versions.iter().map(line).collect();
-    let versions: Vec<ListedEntry<'_>> = response.versions.iter().map(ListedEntry::from).collect();
-    Ok(ToolAnswer::new(text, &json!({ "uri": uri, "versions": versions })))
+    let facts = json!({ "uri": uri, "versions": all_listed(&response.versions) });
+    Ok(ToolAnswer::new(text, &facts))
 }
 
 /// What is known about an entry, without its content.
@@ -170,10 +121,8 @@ fn list_result(page: &ListResponse) -> ToolAnswer {
     if page.entries.is_empty() {
         text.push_str("no entries\n");
     }
-    let next_cursor = page.next_cursor.as_deref();
-    text.push_str(&more(next_cursor));
-    let entries = page.entries.iter().map(ListedEntry::from).collect();
-    ToolAnswer::new(text, &EntryListing { entries, next_cursor })
+    let facts = json!({ "entries": all_listed(&page.entries) });
+    with_next(text, facts, page.next_cursor.as_deref())
 }
 
 fn search_result(page: &SearchResponse) -> ToolAnswer {
@@ -191,11 +140,14 @@ fn search_result(page: &SearchResponse) -> ToolAnswer {
         if *stale {
             text.push_str(STALE_NOTE);
         }
-        hits.push(ListedMatch { entry: info.into(), snippet, score: *score, stale: *stale });
+        let mut hit = listed(info);
+        hit["snippet"] = json!(snippet);
+        hit["score"] = json!(score);
+        hit["stale"] = json!(stale);
+        hits.push(hit);
     }
-    let next_cursor = page.next_cursor.as_deref();
-    text.push_str(&more(next_cursor));
-    ToolAnswer::new(text, &MatchListing { hits, total: page.total, next_cursor })
+    let facts = json!({ "hits": hits, "total": page.total });
+    with_next(text, facts, page.next_cursor.as_deref())
 }
 
 fn overview(overview: &OverviewResponse) -> ToolAnswer {
@@ -208,8 +160,14 @@ fn overview(overview: &OverviewResponse) -> ToolAnswer {
         text.push_str("latest:\n");
         text.extend(recent.iter().map(entry_line));
     }
-    let recent = recent.iter().map(ListedEntry::from).collect();
-    let facts = CapsuleOverview { capsule, name, description, role: *role, schemes, recent };
+    let facts = json!({
+        "capsule": capsule,
+        "name": name,
+        "description": description,
+        "role": role,
+        "schemes": schemes,
+        "recent": all_listed(recent),
+    });
     ToolAnswer::new(text, &facts)
 }
 
@@ -223,6 +181,10 @@ fn entry_line(info: &EntryInfo) -> String {
     format!("{uri} v{version}{title}, {class}, by {by} at {at}\n")
 }
 
-fn more(cursor: Option<&str>) -> String {
-    cursor.map(|cursor| format!("more with cursor `{cursor}`\n")).unwrap_or_default()
+fn with_next(mut text: String, mut facts: Value, next_cursor: Option<&str>) -> ToolAnswer {
+    if let Some(cursor) = next_cursor {
+        text.push_str(&format!("more with cursor `{cursor}`\n"));
+        facts["next_cursor"] = json!(cursor);
+    }
+    ToolAnswer::new(text, &facts)
 }

@@ -7,7 +7,10 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-use crate::capsules::{CapsuleError, ErrorDetails};
+use crate::{
+    capsules::{CapsuleError, ErrorDetails},
+    raw,
+};
 
 /// What a successful call says.
 pub(super) struct ToolAnswer {
@@ -22,31 +25,18 @@ impl ToolAnswer {
     }
 }
 
-#[derive(Serialize)]
-struct CapsuleToolResult<'a> {
-    content: [TextContent<'a>; 1],
-    #[serde(rename = "structuredContent")]
-    structured_content: &'a RawValue,
-    #[serde(rename = "isError", skip_serializing_if = "std::ops::Not::not")]
-    is_error: bool,
-}
-
-#[derive(Serialize)]
-struct TextContent<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    text: &'a str,
-}
-
 /// An answer or a failure as the result of a tool call.
 pub(super) fn tool_result(outcome: Result<ToolAnswer, CapsuleError>) -> Box<RawValue> {
     let is_error = outcome.is_err();
     let ToolAnswer { text, facts } = outcome.unwrap_or_else(|error| {
         ToolAnswer::new(error_text(&error), &json!({ "error": error_facts(&error) }))
     });
-    let content = [TextContent { kind: "text", text: &text }];
-    let result = CapsuleToolResult { content, structured_content: &facts, is_error };
-    to_raw_value(&result).unwrap_or_default()
+    let mut result = raw::object([("content", json!([{ "type": "text", "text": text }]))]);
+    result.insert("structuredContent".to_owned(), facts);
+    if is_error {
+        raw::set(&mut result, "isError", &true);
+    }
+    raw::text(&result).unwrap_or_default()
 }
 
 fn error_text(error: &CapsuleError) -> String {
@@ -85,12 +75,8 @@ fn proposal(conflict: &WriteConflict) -> String {
 
 fn error_facts(error: &CapsuleError) -> Value {
     let mut facts = json!({ "code": error.code.as_str(), "message": error.message });
-    if let Some(hint) = &error.hint {
-        facts["hint"] = json!(hint);
-    }
-    if let Some(details) = error.data() {
-        facts["details"] = details;
-    }
+    raw::put_some(&mut facts, "hint", error.hint.as_ref());
+    raw::put_some(&mut facts, "details", error.data());
     facts
 }
 
