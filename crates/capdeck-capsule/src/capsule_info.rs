@@ -40,7 +40,7 @@ pub struct CapsuleInfo {
 impl CapsuleInfo {
     /// What grants and other records name: the id and the uid together, since a later capsule may have the id again.
     pub fn key(&self) -> String {
-        format!("{}@{}", self.id, self.uid)
+        capdeck_access::capsule_key(&self.id, &self.uid)
     }
 
     /// Whether a key is that of this capsule.

@@ -6,9 +6,7 @@ use serde::Deserialize;
 use tokio::time::{Instant, sleep};
 use url::Url;
 
-use super::{
-    OAuthError, SignInStatus, error::plain_code, fetch::parse, sign_in_attempt::SignInAttempt,
-};
+use super::{OAuthError, SignInStatus, error::error_code, fetch::parse, login::SignInAttempt};
 use crate::Secret;
 
 const ENDPOINT_LABEL: &str = "the device endpoint";
@@ -48,11 +46,6 @@ struct DeviceCodeResponse {
     interval: Option<f64>,
 }
 
-#[derive(Deserialize)]
-struct DeviceErrorResponse {
-    error: Option<String>,
-}
-
 impl DeviceLogin {
     pub(super) async fn start(started: SignInAttempt, endpoint: &Url) -> Result<Self, OAuthError> {
         let scope = started.scopes.join(" ");
@@ -63,9 +56,7 @@ impl DeviceLogin {
         let basic = started.client.identify(&mut fields);
         let answer = started.fetcher.form(ENDPOINT_LABEL, endpoint, &fields, basic).await?;
         if answer.status != 200 {
-            let refused: Option<DeviceErrorResponse> = serde_json::from_slice(&answer.body).ok();
-            let error = plain_code(refused.and_then(|refused| refused.error));
-            return Err(OAuthError::AuthorizationRefused { error });
+            return Err(OAuthError::AuthorizationRefused { error: error_code(&answer.body) });
         }
         let offered: DeviceCodeResponse = parse(ENDPOINT_LABEL, endpoint, &answer.body)?;
         let page = |text: &str| started.fetcher.url("the page for the code", text);

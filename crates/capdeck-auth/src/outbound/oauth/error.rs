@@ -107,6 +107,15 @@ impl OAuthError {
     }
 }
 
+/// Returns the error code of a refusal's body.
+pub(super) fn error_code(body: &[u8]) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct ErrorResponse {
+        error: Option<String>,
+    }
+    plain_code(serde_json::from_slice::<ErrorResponse>(body).ok()?.error)
+}
+
 /// Returns the error code if it has the form of one; other remote text is not repeated.
 pub(super) fn plain_code(text: Option<String>) -> Option<String> {
     text.filter(|text| {

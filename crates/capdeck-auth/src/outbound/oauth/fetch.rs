@@ -165,6 +165,15 @@ pub(super) fn parse<T: DeserializeOwned>(
     })
 }
 
+/// Another path at the same server.
+pub(super) fn at_path(url: &Url, path: &str) -> Url {
+    let mut url = url.clone();
+    url.set_path(path);
+    url.set_query(None);
+    url.set_fragment(None);
+    url
+}
+
 pub(super) fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()
 }

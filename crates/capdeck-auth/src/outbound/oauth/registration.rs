@@ -5,12 +5,13 @@ use url::Url;
 
 use super::{
     OAuthError, OAuthSettings,
-    error::plain_code,
+    error::{error_code, plain_code},
     fetch::{GuardedFetcher, parse},
     sign_in_plan::SignInPlan,
-    sign_in_record::{ClientMethod, ClientRegistration, SignInRecord},
+    store::{ClientRegistration, SignInRecord},
     token::DEVICE_GRANT,
 };
+use crate::inbound::ClientAuthMethod;
 
 const ENDPOINT_LABEL: &str = "the registration endpoint";
 
@@ -77,44 +78,42 @@ fn configured(
     if let Some(id) = &settings.client_id {
         let secret = settings.client_secret.clone();
         let method = method(plan, secret.is_some())?;
-        let secret = secret.filter(|_| method != ClientMethod::None);
-        return Ok(Some(ClientRegistration {
-            id: id.clone(),
-            secret,
-            method,
-            redirect_uri: None,
-            secret_expires_at: None,
-        }));
+        return Ok(Some(ClientRegistration::new(id, secret, method)));
     }
     let accepts_documents = plan
         .metadata
         .as_ref()
         .is_none_or(|metadata| metadata.client_id_metadata_document_supported);
-    Ok(settings.client_metadata_url.as_ref().filter(|_| accepts_documents).map(|url| {
-        ClientRegistration {
-            id: url.clone(),
-            secret: None,
-            method: ClientMethod::None,
-            redirect_uri: None,
-            secret_expires_at: None,
-        }
-    }))
+    let document = settings.client_metadata_url.as_ref().filter(|_| accepts_documents);
+    Ok(document.map(|url| ClientRegistration::new(url, None, ClientAuthMethod::None)))
 }
 
-fn method(plan: &SignInPlan, has_secret: bool) -> Result<ClientMethod, OAuthError> {
+fn method(plan: &SignInPlan, has_secret: bool) -> Result<ClientAuthMethod, OAuthError> {
     let Some(metadata) = &plan.metadata else {
         // Without metadata the secret goes into the form, as most services document.
-        return Ok(if has_secret { ClientMethod::ClientSecretPost } else { ClientMethod::None });
+        return Ok(if has_secret {
+            ClientAuthMethod::ClientSecretPost
+        } else {
+            ClientAuthMethod::None
+        });
     };
     let Some(listed) = &metadata.token_endpoint_auth_methods_supported else {
-        return Ok(if has_secret { ClientMethod::ClientSecretBasic } else { ClientMethod::None });
+        return Ok(if has_secret {
+            ClientAuthMethod::ClientSecretBasic
+        } else {
+            ClientAuthMethod::None
+        });
     };
-    let wanted: &[ClientMethod] = if has_secret {
-        &[ClientMethod::ClientSecretBasic, ClientMethod::ClientSecretPost, ClientMethod::None]
+    let wanted: &[ClientAuthMethod] = if has_secret {
+        &[
+            ClientAuthMethod::ClientSecretBasic,
+            ClientAuthMethod::ClientSecretPost,
+            ClientAuthMethod::None,
+        ]
     } else {
-        &[ClientMethod::None]
+        &[ClientAuthMethod::None]
     };
-    let takes = |method: &&ClientMethod| listed.iter().any(|name| name == method.as_str());
+    let takes = |method: &&ClientAuthMethod| listed.iter().any(|name| name == method.as_str());
     wanted.iter().find(takes).copied().ok_or_else(|| OAuthError::NoClientAuthentication {
         issuer: plan.issuer.clone(),
         methods: listed.join(", "),
@@ -145,11 +144,6 @@ struct RegistrationResponse {
     token_endpoint_auth_method: Option<String>,
 }
 
-#[derive(Deserialize)]
-struct RegistrationErrorResponse {
-    error: Option<String>,
-}
-
 async fn register(
     fetcher: &GuardedFetcher,
     plan: &SignInPlan,
@@ -171,15 +165,13 @@ async fn register(
     };
     let answer = fetcher.json(ENDPOINT_LABEL, endpoint, &request).await?;
     if !matches!(answer.status, 200 | 201) {
-        let refused: Option<RegistrationErrorResponse> = serde_json::from_slice(&answer.body).ok();
-        return Err(OAuthError::RegistrationRefused {
-            issuer: plan.issuer.clone(),
-            error: plain_code(refused.and_then(|refused| refused.error)),
-        });
+        let error = error_code(&answer.body);
+        return Err(OAuthError::RegistrationRefused { issuer: plan.issuer.clone(), error });
     }
     let registered: RegistrationResponse = parse(ENDPOINT_LABEL, endpoint, &answer.body)?;
     let secret = registered.client_secret.filter(|secret| !secret.is_empty()).map(Into::into);
-    let method = match registered.token_endpoint_auth_method.as_deref().map(ClientMethod::parse) {
+    let method = match registered.token_endpoint_auth_method.as_deref().map(ClientAuthMethod::parse)
+    {
         Some(Some(method)) => method,
         Some(None) => {
             return Err(OAuthError::NoClientAuthentication {
@@ -190,10 +182,8 @@ async fn register(
         None => method(plan, secret.is_some())?,
     };
     Ok(ClientRegistration {
-        id: registered.client_id,
-        secret: secret.filter(|_| method != ClientMethod::None),
-        method,
         redirect_uri: way_back.redirect_uri().map(ToOwned::to_owned),
         secret_expires_at: registered.client_secret_expires_at,
+        ..ClientRegistration::new(&registered.client_id, secret, method)
     })
 }

@@ -3,7 +3,10 @@
 use serde::Deserialize;
 use url::Url;
 
-use super::{OAuthError, fetch::GuardedFetcher};
+use super::{
+    OAuthError,
+    fetch::{GuardedFetcher, at_path},
+};
 
 const DOCUMENT_LABEL: &str = "the resource metadata";
 
@@ -44,13 +47,7 @@ pub(super) async fn find(
 
 fn well_known(server: &Url) -> Vec<Url> {
     const ROOT: &str = "/.well-known/oauth-protected-resource";
-    let at = |path: &str| {
-        let mut url = server.clone();
-        url.set_path(path);
-        url.set_query(None);
-        url.set_fragment(None);
-        url
-    };
+    let at = |path: &str| at_path(server, path);
     let path = server.path().trim_end_matches('/');
     if path.is_empty() { vec![at(ROOT)] } else { vec![at(&format!("{ROOT}{path}")), at(ROOT)] }
 }

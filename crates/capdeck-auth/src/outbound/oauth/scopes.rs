@@ -78,20 +78,12 @@ mod tests {
         let owned = |scopes: &[&str]| scopes.iter().map(|scope| (*scope).to_owned()).collect();
         let url = Url::parse("https://sso.example.com/token").unwrap();
         SignInPlan {
-            resource: String::new(),
-            issuer: String::new(),
-            knows_issuer: true,
-            authorization_endpoint: None,
-            token_endpoint: url,
-            registration_endpoint: None,
-            device_endpoint: None,
-            revocation_endpoint: None,
-            keys_url: None,
             resource_scopes: owned(resource),
             metadata: Some(ServerMetadata {
                 scopes_supported: owned(server),
                 ..ServerMetadata::default()
             }),
+            ..SignInPlan::new(String::new(), String::new(), url)
         }
     }
 

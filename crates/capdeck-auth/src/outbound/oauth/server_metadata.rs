@@ -3,7 +3,10 @@
 use serde::Deserialize;
 use url::Url;
 
-use super::{OAuthError, fetch::GuardedFetcher};
+use super::{
+    OAuthError,
+    fetch::{GuardedFetcher, at_path},
+};
 
 const DOCUMENT_LABEL: &str = "the authorization server metadata";
 
@@ -68,13 +71,7 @@ pub(super) async fn find(
 }
 
 fn well_known(issuer: &Url) -> Vec<Url> {
-    let at = |path: String| {
-        let mut url = issuer.clone();
-        url.set_path(&path);
-        url.set_query(None);
-        url.set_fragment(None);
-        url
-    };
+    let at = |path: String| at_path(issuer, &path);
     const OAUTH: &str = "/.well-known/oauth-authorization-server";
     const OPENID: &str = "/.well-known/openid-configuration";
     match issuer.path().trim_end_matches('/') {

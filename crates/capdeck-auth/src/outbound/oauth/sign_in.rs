@@ -1,4 +1,5 @@
-//! The sign-in of one capability at one server, as requests use it.
+//! The sign-in of one capability at one server, as requests use it: its token, its status, and its end here and at the service
+//! //! (RFC 7009).
 
 use std::{
     sync::Arc,
@@ -6,12 +7,14 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use url::Url;
 
 use super::{
     BearerChallenge, LoginKind, OAuthError, OAuthSettings, TokenStore,
+    fetch::{GuardedFetcher, origin},
     scopes::{covers, lacking},
-    sign_in_record::{SignInRecord, StoredTokens},
     store::{FileStamp, SignInFile},
+    store::{SignInRecord, StoredTokens},
 };
 use crate::{GuardedClients, Secret};
 
@@ -265,6 +268,92 @@ impl SignIn {
         })
         .await
     }
+
+    pub fn status(&self) -> Result<SignInStatus, OAuthError> {
+        let record = self.entry.load()?.unwrap_or_default();
+        let mut wanted_scopes =
+            record.challenge.as_ref().map(|challenge| challenge.scopes.clone()).unwrap_or_default();
+        let tokens = self.chosen(&record).cloned();
+        let problem = tokens.as_ref().and_then(|tokens| self.misfit(tokens));
+        let Some(tokens) = tokens.filter(|_| problem.is_none()) else {
+            if wanted_scopes.is_empty() {
+                wanted_scopes.clone_from(&self.settings.scopes);
+            }
+            return Ok(SignInStatus {
+                state: SignInState::SignedOut,
+                problem,
+                issuer: None,
+                subject: None,
+                scopes: Vec::new(),
+                expires_at: None,
+                renewable: false,
+                wanted_scopes,
+            });
+        };
+        let over = tokens.expires_at.is_some_and(|at| at <= now());
+        Ok(SignInStatus {
+            state: if over { SignInState::Expired } else { SignInState::SignedIn },
+            problem,
+            renewable: tokens.is_renewable(),
+            issuer: Some(tokens.issuer),
+            subject: tokens.subject,
+            scopes: tokens.scopes,
+            expires_at: tokens.expires_at,
+            wanted_scopes,
+        })
+    }
+
+    /// Deletes the sign-in and its registrations, then revokes the tokens at the service. A failed revocation does
+    /// not stop the deletion.
+    ///
+    /// If the definition names an issuer, the data of other issuers stays. If not, all data is deleted.
+    pub async fn sign_out(self: &Arc<Self>) -> Result<SignOutReport, OAuthError> {
+        let (entry, issuer) = (self.entry.clone(), self.settings.issuer.clone());
+        let (was_signed_in, forgotten) = blocking(move || {
+            let _held = entry.lock()?;
+            // An unreadable file can still be deleted.
+            let mut record = entry.load().ok().flatten().unwrap_or_default();
+            let Some(issuer) = issuer else {
+                return Ok((entry.remove()?, record.sign_ins.into_values().collect()));
+            };
+            let forgotten: Vec<StoredTokens> = record.forget(&issuer).into_iter().collect();
+            if record.is_empty() {
+                return Ok((entry.remove()?, forgotten));
+            }
+            entry.save(record)?;
+            Ok((!forgotten.is_empty(), forgotten))
+        })
+        .await?;
+        let mut revocation = RevocationOutcome::NotOffered;
+        for tokens in &forgotten {
+            // Of several results, the one that needs an action is returned.
+            match self.revoke(tokens).await {
+                RevocationOutcome::NotOffered => {}
+                told if matches!(revocation, RevocationOutcome::Failed { .. }) => drop(told),
+                told => revocation = told,
+            }
+        }
+        Ok(SignOutReport { was_signed_in, revocation })
+    }
+
+    async fn revoke(&self, tokens: &StoredTokens) -> RevocationOutcome {
+        let Some(endpoint) = &tokens.revocation_endpoint else {
+            return RevocationOutcome::NotOffered;
+        };
+        let told = async {
+            let fetcher = GuardedFetcher::new(&self.clients, &self.settings.server).await?;
+            let endpoint = fetcher.url(ENDPOINT_LABEL, endpoint)?;
+            // Revoking the refresh token ends the sign-in; services need not revoke the access token with it.
+            if let Some(token) = &tokens.refresh_token {
+                revoke_token(&fetcher, &endpoint, tokens, token, "refresh_token").await?;
+            }
+            revoke_token(&fetcher, &endpoint, tokens, &tokens.access_token, "access_token").await
+        };
+        match told.await {
+            Ok(()) => RevocationOutcome::Done,
+            Err(error) => RevocationOutcome::Failed { error },
+        }
+    }
 }
 
 impl StoredTokens {
@@ -284,4 +373,62 @@ pub(super) async fn blocking<T: Send + 'static>(
 /// Seconds since 1970.
 pub(super) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignInStatus {
+    pub state: SignInState,
+    /// The reason an existing sign-in is not used.
+    pub problem: Option<String>,
+    pub issuer: Option<String>,
+    pub subject: Option<String>,
+    pub scopes: Vec<String>,
+    /// In seconds since 1970.
+    pub expires_at: Option<u64>,
+    pub renewable: bool,
+    /// The scopes of the last unmet challenge, or those that a first sign-in would request, if known.
+    pub wanted_scopes: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SignInState {
+    SignedIn,
+    Expired,
+    SignedOut,
+}
+
+const ENDPOINT_LABEL: &str = "the revocation endpoint";
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignOutReport {
+    pub was_signed_in: bool,
+    pub revocation: RevocationOutcome,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RevocationOutcome {
+    /// The service has no revocation endpoint, or there was nothing to revoke.
+    NotOffered,
+    Done,
+    Failed {
+        error: OAuthError,
+    },
+}
+
+async fn revoke_token(
+    fetcher: &GuardedFetcher,
+    endpoint: &Url,
+    tokens: &StoredTokens,
+    token: &Secret,
+    kind: &str,
+) -> Result<(), OAuthError> {
+    let mut fields = vec![("token", token.expose()), ("token_type_hint", kind)];
+    let basic = tokens.client.identify(&mut fields);
+    let answer = fetcher.form(ENDPOINT_LABEL, endpoint, &fields, basic).await?;
+    match answer.status {
+        200..=299 => Ok(()),
+        status => {
+            Err(OAuthError::Status { what: ENDPOINT_LABEL, origin: origin(endpoint), status })
+        }
+    }
 }

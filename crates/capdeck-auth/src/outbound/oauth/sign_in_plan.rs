@@ -4,7 +4,7 @@ use url::Url;
 
 use super::{
     BearerChallenge, LoginKind, OAuthError, OAuthSettings,
-    fetch::{GuardedFetcher, origin},
+    fetch::{GuardedFetcher, at_path, origin},
     resource_metadata::{self, without_query},
     server_metadata::{self, ServerMetadata},
 };
@@ -27,6 +27,25 @@ pub(super) struct SignInPlan {
     pub(super) metadata: Option<ServerMetadata>,
 }
 
+impl SignInPlan {
+    /// A plan with nothing but what every one has.
+    pub(super) fn new(resource: String, issuer: String, token_endpoint: Url) -> Self {
+        Self {
+            resource,
+            issuer,
+            knows_issuer: true,
+            authorization_endpoint: None,
+            token_endpoint,
+            registration_endpoint: None,
+            device_endpoint: None,
+            revocation_endpoint: None,
+            keys_url: None,
+            resource_scopes: Vec::new(),
+            metadata: None,
+        }
+    }
+}
+
 pub(super) async fn discover(
     fetcher: &GuardedFetcher,
     settings: &OAuthSettings,
@@ -35,18 +54,12 @@ pub(super) async fn discover(
     let server = &settings.server;
     if let (Some(authorization), Some(token)) = (&settings.authorization_url, &settings.token_url) {
         let token_endpoint = fetcher.url("`tokenUrl`", token)?;
+        let issuer = settings.issuer.clone().unwrap_or_else(|| origin(&token_endpoint));
         return Ok(SignInPlan {
-            resource: without_query(server),
-            issuer: settings.issuer.clone().unwrap_or_else(|| origin(&token_endpoint)),
             knows_issuer: settings.issuer.is_some(),
             authorization_endpoint: Some(fetcher.url("`authorizationUrl`", authorization)?),
-            token_endpoint,
-            registration_endpoint: None,
-            device_endpoint: None,
-            revocation_endpoint: None,
             keys_url: keys_of_issuer(fetcher, settings).await?,
-            resource_scopes: Vec::new(),
-            metadata: None,
+            ..SignInPlan::new(without_query(server), issuer, token_endpoint)
         });
     }
     let named = settings
@@ -120,17 +133,14 @@ fn described_plan(
         return Err(OAuthError::NoPkce { issuer });
     }
     Ok(SignInPlan {
-        resource,
-        issuer,
-        knows_issuer: true,
         authorization_endpoint,
-        token_endpoint,
         registration_endpoint,
         device_endpoint,
         revocation_endpoint,
         keys_url,
         resource_scopes,
         metadata: Some(metadata),
+        ..SignInPlan::new(resource, issuer, token_endpoint)
     })
 }
 
@@ -141,24 +151,10 @@ fn guessed_plan(
     resource: String,
     issuer: String,
 ) -> Result<SignInPlan, OAuthError> {
-    let at = |what: &'static str, path: &str| {
-        let mut url = server.clone();
-        url.set_path(path);
-        url.set_query(None);
-        url.set_fragment(None);
-        fetcher.url(what, url.as_str())
-    };
+    let at = |what: &'static str, path: &str| fetcher.url(what, at_path(server, path).as_str());
     Ok(SignInPlan {
-        resource,
-        issuer,
-        knows_issuer: true,
         authorization_endpoint: Some(at("the authorization endpoint", "/authorize")?),
-        token_endpoint: at("the token endpoint", "/token")?,
         registration_endpoint: Some(at("the registration endpoint", "/register")?),
-        device_endpoint: None,
-        revocation_endpoint: None,
-        keys_url: None,
-        resource_scopes: Vec::new(),
-        metadata: None,
+        ..SignInPlan::new(resource, issuer, at("the token endpoint", "/token")?)
     })
 }
