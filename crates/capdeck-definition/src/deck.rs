@@ -8,10 +8,12 @@ use std::{
 
 use crate::{
     Backend, CapabilityFile, CapabilityId, DeckConfig, DeckProject, DeckRoot, Definition,
-    DefinitionSource, Diagnostic, RootOwner, SourceFile, SourceFormat, SourceLayer, cmp,
+    DefinitionSource, Diagnostic, RootOwner, SourceFile, SourceFormat, SourceLayer,
+    capability_file::ToolExposure,
+    cmp,
     fingerprint::sha256_hex,
     load::LoadedFiles,
-    parsed_file::{self, LocatedDefinition, ParsedFile},
+    parsed_file::{self, LocatedDefinition},
     project::{hash_line, skill_lines, variables_line},
     set::{self, SetBudget},
     shape::config_file::ConfigOptions,
@@ -174,7 +176,18 @@ impl DeckBuilder {
                 self.project_lines.push(hash_line(&file.path, &scope.base, &content));
             }
             let parsed = parsed_file::parse(file, scope.member_of.as_ref());
-            definitions.extend(self.take(parsed, file, scope));
+            self.deck.diagnostics.extend(parsed.diagnostics);
+            self.deck.quarantined.extend(parsed.quarantined);
+            definitions.extend(parsed.definitions);
+            if let Some(file) = parsed.capability_file {
+                let chosen = file.options.tool_exposure.map(ToolExposure::exposure);
+                self.deck.config.exposure = chosen.or(self.deck.config.exposure);
+                self.deck.capability_file = Some(Arc::new(file));
+            }
+            // The options of a set's own config concern nobody outside it.
+            if file.format == SourceFormat::Config && scope.member_of.is_none() {
+                self.configure(parsed.options.as_ref(), file.layer);
+            }
         }
         self.deck.diagnostics.extend(cmp::disambiguate_ids(&mut definitions));
         for placed in self.without_repeats(definitions) {
@@ -193,27 +206,6 @@ impl DeckBuilder {
         self.deck.watched.sort();
         self.deck.watched.dedup();
         self.deck
-    }
-
-    fn take(
-        &mut self,
-        parsed: ParsedFile,
-        file: &SourceFile,
-        scope: &LoadScope,
-    ) -> Vec<LocatedDefinition> {
-        self.deck.diagnostics.extend(parsed.diagnostics);
-        self.deck.quarantined.extend(parsed.quarantined);
-        if let Some(file) = parsed.capability_file {
-            if let Some(chosen) = file.options.tool_exposure {
-                self.deck.config.exposure = Some(chosen.exposure());
-            }
-            self.deck.capability_file = Some(Arc::new(file));
-        }
-        // The options of a set's own config concern nobody outside it.
-        if file.format == SourceFormat::Config && scope.member_of.is_none() {
-            self.configure(parsed.options.as_ref(), file.layer);
-        }
-        parsed.definitions
     }
 
     fn configure(&mut self, options: Option<&ConfigOptions>, layer: SourceLayer) {
