@@ -22,7 +22,7 @@ function App() {
     case 'out':
       return html`<${SignIn} />`;
     case 'failed':
-      return html`<main class="door" id="main"><h1>Capdeck</h1><${Failed} error=${now.error} retry=${recognise} /></main>`;
+      return html`<main class="sign-in" id="main"><h1>Capdeck</h1><${Failed} error=${now.error} retry=${recognise} /></main>`;
     default:
       return html`<p class="boot" role="status">Loading the dashboard…</p>`;
   }

@@ -74,8 +74,8 @@ function matches(text, capabilities, capsules, tools) {
     ...capabilities.map((one) => ({ kind: 'capability', title: one.name || one.id, about: one.id, link: to('capabilities', one.id) })),
     ...capsules.map((one) => ({ kind: 'capsule', title: one.name, about: one.id, link: to('capsules', one.id) })),
   ];
-  const fits = (/** @type {Found} */ one) => `${one.title} ${one.about}`.toLowerCase().includes(wanted);
-  const named = wanted ? all.filter(fits) : all;
+  const isMatch = (/** @type {Found} */ one) => `${one.title} ${one.about}`.toLowerCase().includes(wanted);
+  const named = wanted ? all.filter(isMatch) : all;
   const called = tools.map((tool) => ({ kind: 'tool', title: `${tool.capability}.${tool.name}`, about: '', link: to('capabilities', tool.capability, 'tools', tool.name) }));
   return [...named, ...called].slice(0, 12);
 }

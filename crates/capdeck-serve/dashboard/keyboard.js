@@ -9,7 +9,7 @@ import { signal } from './signal.js';
 export const overlay = signal(/** @type {null | 'keys' | 'finder'} */ (null));
 
 /** Milliseconds between `g` and the next key. */
-const PATIENCE = 1500;
+const KEY_TIMEOUT = 1500;
 
 let sinceG = -Infinity;
 
@@ -25,7 +25,7 @@ addEventListener('keydown', (event) => {
     return;
   }
   if (event.ctrlKey || event.metaKey || event.altKey || isWriting(event.target) || document.querySelector('dialog[open]')) return;
-  if (event.timeStamp - sinceG < PATIENCE) {
+  if (event.timeStamp - sinceG < KEY_TIMEOUT) {
     sinceG = -Infinity;
     const page = PAGES.find(({ keys, role }) => keys === event.key && (!role || may(role)));
     if (page) {

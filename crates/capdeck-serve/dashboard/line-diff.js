@@ -4,7 +4,7 @@
 /** @typedef {{ kind: 'same' | 'old' | 'new' | 'gap', text: string, old: number | null, new: number | null }} DiffLine */
 
 /** Limits the search; beyond it the whole text counts as replaced. */
-const MOST_STEPS = 2000;
+const MAX_STEPS = 2000;
 
 /**
  * Compares two texts line by line (Myers' greedy search).
@@ -33,7 +33,7 @@ function search(left, right) {
     ...left.map((text) => /** @type {[DiffLine['kind'], string]} */ (['old', text])),
     ...right.map((text) => /** @type {[DiffLine['kind'], string]} */ (['new', text])),
   ];
-  const most = Math.min(left.length + right.length, MOST_STEPS);
+  const most = Math.min(left.length + right.length, MAX_STEPS);
   /** @type {Map<number, number>[]} */
   const trail = [];
   let ends = new Map([[1, 0]]);

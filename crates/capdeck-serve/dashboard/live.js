@@ -22,12 +22,12 @@ function open() {
   source = new EventSource('/api/activity');
   source.addEventListener('open', () => liveState.set('open'));
   source.addEventListener('error', () => liveState.set('lost'));
-  source.addEventListener('audit', (event) => tell(JSON.parse(event.data)));
+  source.addEventListener('audit', (event) => notify(JSON.parse(event.data)));
   source.addEventListener('missed', () => missed.set(missed.value + 1));
 }
 
 /** @param {Happening} happening */
-function tell(happening) {
+function notify(happening) {
   for (const listener of [...listeners]) listener(happening);
 }
 

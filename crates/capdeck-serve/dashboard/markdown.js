@@ -4,14 +4,14 @@
 import { html } from './view.js';
 
 /** Deeper lists and quotes are shown as text. */
-const DEEPEST = 8;
+const MAX_DEPTH = 8;
 /** Longer texts are shown as plain text, longer paragraphs without emphasis: the search for it takes more than linear time. */
-const LONGEST_TEXT = 400_000;
-const LONGEST_PARAGRAPH = 4000;
+const MAX_TEXT_LENGTH = 400_000;
+const MAX_PARAGRAPH_LENGTH = 4000;
 
 /** @param {{ text: string }} props */
 export function Markdown({ text }) {
-  if (text.length > LONGEST_TEXT) return html`<pre class="wrap" tabindex="0">${text}</pre>`;
+  if (text.length > MAX_TEXT_LENGTH) return html`<pre class="wrap" tabindex="0">${text}</pre>`;
   return html`<div class="markdown">${blocks(text.replace(/\r\n?/g, '\n').split('\n'), 0)}</div>`;
 }
 
@@ -46,8 +46,8 @@ function block(lines, at, depth) {
   const heading = /^ {0,3}(#{1,6})\s+(.*?)\s*#*$/.exec(line);
   if (heading) return [title(heading[1].length, heading[2]), at + 1];
   if (/^ {0,3}([-*_])(\s*\1){2,}\s*$/.test(line)) return [html`<hr />`, at + 1];
-  if (depth < DEEPEST && /^ {0,3}>/.test(line)) return quote(lines, at, depth);
-  if (depth < DEEPEST && bullet(line)) return list(lines, at, depth);
+  if (depth < MAX_DEPTH && /^ {0,3}>/.test(line)) return quote(lines, at, depth);
+  if (depth < MAX_DEPTH && bullet(line)) return list(lines, at, depth);
   if (line.includes('|') && /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/.test(lines[at + 1] ?? '')) return table(lines, at);
   return paragraph(lines, at);
 }
@@ -136,10 +136,10 @@ const INLINE = /(`+)([^`]|[^`][\s\S]*?[^`])\1(?!`)|(!?)\[([^\]\n]*)\]\(\s*<?([^\
  * @returns {any[]}
  */
 function inline(text, depth = 0) {
-  if (text.length > LONGEST_PARAGRAPH) return [text];
+  if (text.length > MAX_PARAGRAPH_LENGTH) return [text];
   const made = [];
   let rest = text;
-  while (depth < DEEPEST) {
+  while (depth < MAX_DEPTH) {
     const found = INLINE.exec(rest);
     if (!found) break;
     if (found.index > 0) made.push(rest.slice(0, found.index));

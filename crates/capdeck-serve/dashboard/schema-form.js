@@ -6,7 +6,7 @@ import { pretty } from './format.js';
 import { html, useEffect, useId, useRef, useState } from './view.js';
 
 /** Deeper objects are entered as JSON. */
-const DEEPEST = 3;
+const MAX_DEPTH = 3;
 
 /**
  * @param {{ schema: any, value: Record<string, any>, onChange: (value: Record<string, any>) => void }} props
@@ -33,7 +33,7 @@ function Members({ schema, root, value, onChange, depth }) {
 function Member({ name, schema, root, required, value, onChange, depth }) {
   const id = useId();
   const kind = control(schema);
-  if (kind === 'group' && depth < DEEPEST) {
+  if (kind === 'group' && depth < MAX_DEPTH) {
     return html`<fieldset class="group"><legend>${name}<${Required} is=${required} /></legend><${Hint} id=${`${id}-hint`} schema=${schema} />
       <${Members} schema=${schema} root=${root} value=${value} onChange=${onChange} depth=${depth + 1} />
     </fieldset>`;

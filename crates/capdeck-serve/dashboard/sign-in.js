@@ -29,7 +29,7 @@ export function SignIn() {
       setBusy(false);
     }
   };
-  return html`<main class="door" id="main">
+  return html`<main class="sign-in" id="main">
     <div class="row spread"><span class="brand"><${Mark} />Capdeck</span><${ThemeToggle} /></div>
     <h1>Sign in</h1>
     <form class="stack" onSubmit=${submit}>

@@ -10,7 +10,7 @@ export const ROLES = ['reader', 'appender', 'writer', 'owner'];
 export const isCapsule = (target) => target?.capsule !== undefined;
 
 /** @param {any} target */
-export const wish = (target) => (isCapsule(target) ? 'requests the role' : 'requests access to');
+export const requestedAction = (target) => (isCapsule(target) ? 'requests the role' : 'requests access to');
 
 /** @param {{ of: any }} props */
 export function Target({ of: target }) {

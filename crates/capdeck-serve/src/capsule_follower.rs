@@ -1,14 +1,21 @@
-//! Revokes the grants of deleted capsules, wherever they were deleted: over HTTP, by a command, or while no host was running.
-//! Access is bound to a capsule's uid, so correctness does not depend on when this runs.
+//! Revokes the grants and the shares of capsules that somebody may no longer use.
+//!
+//! Grants of deleted capsules are revoked wherever they were deleted: over HTTP, by a command, or while no host was running.
+//! Access is bound to a capsule's uid, so correctness does not depend on when this runs. A share is valid only as long as its
+//! creator can share the capsule.
 
 use std::sync::Arc;
 
-use capdeck_auth::inbound::{EventCaller, ExistingCapsule, Registry};
+use capdeck_auth::inbound::{
+    ADMIN_OPERATOR, EventCaller, ExistingCapsule, LOCAL_OPERATOR, OperatorRole, Registry,
+};
 use capdeck_host::{
     CapsuleAuthor, CapsuleCaller, CapsuleChange, CapsuleError, CapsuleInfo, CapsuleService,
-    CapsuleServiceExt as _, ListCapsulesRequest,
+    CapsuleServiceExt as _, ListCapsulesRequest, RevokeShareRequest, Share, SharesRequest,
 };
 use tokio::sync::broadcast::error::RecvError;
+
+use crate::http_state::HttpState;
 
 const HOST: &str = "host";
 
@@ -19,12 +26,6 @@ fn host() -> CapsuleCaller {
 async fn list_capsules(service: &dyn CapsuleService) -> Result<Vec<CapsuleInfo>, CapsuleError> {
     let listed = service.ask(host().request(None, ListCapsulesRequest::default())).await?;
     Ok(listed.capsules.into_iter().map(|capsule| capsule.info).collect())
-}
-
-pub(crate) async fn list_capsule_keys(
-    service: &dyn CapsuleService,
-) -> Result<Vec<String>, CapsuleError> {
-    Ok(list_capsules(service).await?.iter().map(CapsuleInfo::key).collect())
 }
 
 /// Compares the registry with the existing capsules.
@@ -75,5 +76,49 @@ pub(crate) async fn follow(registry: Registry, service: Arc<dyn CapsuleService>)
             }
             CapsuleChange::Entry { .. } => {}
         }
+    }
+}
+
+impl HttpState {
+    /// True for the local owner (`None`, or signed in to the dashboard), an admin, and the operator who owns the capsule.
+    pub(crate) fn may_share(&self, maker: Option<&str>, capsule_key: &str) -> bool {
+        let Some(maker) = maker.filter(|id| ![ADMIN_OPERATOR, LOCAL_OPERATOR].contains(id)) else {
+            return true;
+        };
+        // Unknown creators cannot share.
+        let Some(registry) = self.registry() else { return false };
+        registry.operators().get(maker).is_some_and(|operator| {
+            operator.role == OperatorRole::Admin
+                || registry.capsules().owner(capsule_key).as_deref() == Some(maker)
+        })
+    }
+
+    /// Revokes shares whose creators can no longer share the capsule. Such shares grant nothing anyway; this also ends their
+    /// open streams.
+    pub(crate) async fn end_orphaned_shares(&self) {
+        if let Err(failure) = self.revoke_orphaned_shares().await {
+            tracing::error!(
+                code = failure.code.as_str(),
+                "cannot revoke shares: {}",
+                failure.message
+            );
+        }
+    }
+
+    async fn revoke_orphaned_shares(&self) -> Result<(), CapsuleError> {
+        let Some(service) = self.host.capsules().filter(|service| service.may_have_capsules())
+        else {
+            return Ok(());
+        };
+        let host = host();
+        for key in list_capsules(service.as_ref()).await?.iter().map(CapsuleInfo::key) {
+            let listed = service.ask(host.request(Some(&key), SharesRequest)).await?;
+            let is_orphaned =
+                |share: &Share| !self.may_share(share.created_by_principal.as_deref(), &key);
+            for Share { id, .. } in listed.shares.into_iter().filter(is_orphaned) {
+                service.ask(host.request(None, RevokeShareRequest { id })).await?;
+            }
+        }
+        Ok(())
     }
 }

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use capdeck_auth::inbound::{
-    ADMIN_OPERATOR, AdminKey, AuthenticatedOperator, CredentialClass, FailedAttempt,
-    FailedCredentials, Registry, RegistryClock, RegistryLimits,
+    ADMIN_OPERATOR, AdminKey, AuthenticatedOperator, FailedCredentials, Registry, RegistryClock,
+    RegistryLimits,
 };
 use capdeck_host::Host;
 use http::{HeaderMap, header};
@@ -40,9 +40,11 @@ pub(crate) struct HttpState {
     pub(crate) registry: Result<Registry, RegistryUnavailable>,
     pub(crate) seal: FormSeal,
     /// Credentials that opened nothing, whatever they were sent to.
-    failures: Arc<FailedCredentials>,
-    key: Option<AdminKey>,
-    provider: Option<OidcProvider>,
+    pub(crate) failures: Arc<FailedCredentials>,
+    /// What operators sign in with who have no key of their own.
+    pub(crate) key: Option<AdminKey>,
+    /// Where operators may sign in with an account of theirs, if anywhere.
+    pub(crate) provider: Option<OidcProvider>,
     public_url: Option<String>,
 }
 
@@ -83,25 +85,6 @@ impl HttpState {
         self.registry.as_ref().ok()
     }
 
-    /// What operators sign in with who have no key of their own.
-    pub(crate) fn admin_key(&self) -> Option<&AdminKey> {
-        self.key.as_ref()
-    }
-
-    /// Where operators may sign in with an account of theirs, if anywhere.
-    pub(crate) fn provider(&self) -> Option<&OidcProvider> {
-        self.provider.as_ref()
-    }
-
-    /// Checks a bearer that no lookup recognized against the key of the host's owner.
-    pub(crate) fn check_admin_key(
-        &self,
-        token: &str,
-        address: Option<ClientAddress>,
-    ) -> Result<(), FailedAttempt> {
-        self.failures.check_admin_key(address.map(|one| one.ip), self.key.as_ref(), token)
-    }
-
     /// The id of the operator whose key this is. An admin key that can be guessed is not compared here.
     pub(crate) fn recognize_key(&self, key: &str) -> Option<String> {
         let is_admin = |admin: &AdminKey| !admin.is_guessable() && admin.is(key);
@@ -109,24 +92,6 @@ impl HttpState {
             return Some(ADMIN_OPERATOR.to_owned());
         }
         self.registry()?.operators().by_key(key).map(|operator| operator.id)
-    }
-
-    /// Counts a credential that opened nothing.
-    pub(crate) fn fail_credential(
-        &self,
-        address: Option<ClientAddress>,
-        class: CredentialClass,
-    ) -> FailedAttempt {
-        self.failures.record(address.map(|one| one.ip), class)
-    }
-
-    /// The attempt of a sender who has to wait before credentials of a class are looked at.
-    pub(crate) fn backed_off(
-        &self,
-        address: Option<ClientAddress>,
-        class: CredentialClass,
-    ) -> Option<FailedAttempt> {
-        self.failures.backed_off(address.map(|one| one.ip), class)
     }
 
     /// Where this host is, as its clients know it: what was configured, else as the client reached it. The name was checked

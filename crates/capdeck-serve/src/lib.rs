@@ -5,9 +5,8 @@
 //!
 //! This crate never reads definition files and knows nothing of how a backend works.
 
-mod browser_cookie;
 mod capsule_follower;
-mod credential_access;
+mod cookies;
 mod dashboard;
 mod http_state;
 mod local_socket;
@@ -16,12 +15,10 @@ mod oauth;
 mod oidc;
 mod operators;
 mod otlp;
-mod refusals;
 mod registry_grants;
 mod registry_trail;
 mod request_actor;
 mod rest;
-mod share_makers;
 mod shared_capsules;
 mod shell;
 mod transport;

@@ -1,6 +1,6 @@
 //! Sockets between processes of one user. Other users are rejected.
-
-mod frames;
+//!
+//! A frame is a length and a JSON value. The listener greets first.
 
 use std::{
     fs::{self, Permissions},
@@ -13,13 +13,17 @@ use std::{
     time::Duration,
 };
 
+use futures_util::StreamExt as _;
 use rustix::{
     fs::{Mode, OFlags},
     process::geteuid,
 };
-use tokio::net::{UnixListener, UnixStream};
-
-pub(crate) use self::frames::{FrameError, FrameReader, SocketGreeting, read, reader, write};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
+    net::{UnixListener, UnixStream},
+};
+use tokio_util::codec::{FramedRead, LengthDelimitedCodec};
 
 /// The limit of socket addresses on every supported system, in bytes.
 const MAX_ADDRESS_BYTES: usize = 100;
@@ -57,7 +61,7 @@ impl LocalSocket {
             Err(error) => return Err(error),
         }
         let place = short_socket_path(path)?;
-        let listener = UnixListener::bind(place.path())?;
+        let listener = UnixListener::bind(&place.path)?;
         fs::set_permissions(path, Permissions::from_mode(0o600))?;
         Ok(Self { listener, path: path.to_owned() })
     }
@@ -91,14 +95,14 @@ pub(crate) async fn connect(path: &Path) -> Result<UnixStream, HostUnreachable> 
         return Err(HostUnreachable::Absent);
     }
     let place = short_socket_path(path).map_err(|_| HostUnreachable::Absent)?;
-    let stream = UnixStream::connect(place.path()).await.map_err(|error| match error.kind() {
+    let stream = UnixStream::connect(&place.path).await.map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => HostUnreachable::Foreign,
         _ => HostUnreachable::Absent,
     })?;
     if is_same_user(&stream) { Ok(stream) } else { Err(HostUnreachable::Foreign) }
 }
 
-pub(crate) async fn read_greeting<R: tokio::io::AsyncRead + Unpin>(
+pub(crate) async fn read_greeting<R: AsyncRead + Unpin>(
     reader: &mut FrameReader<R>,
     protocol: u32,
 ) -> Result<(), HostUnreachable> {
@@ -120,12 +124,6 @@ struct SocketPath {
     _folder: Option<OwnedFd>,
 }
 
-impl SocketPath {
-    fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
 /// Reaches a deep folder through its descriptor, because socket addresses are short.
 fn short_socket_path(path: &Path) -> io::Result<SocketPath> {
     if path.as_os_str().len() <= MAX_ADDRESS_BYTES || !cfg!(target_os = "linux") {
@@ -139,4 +137,69 @@ fn short_socket_path(path: &Path) -> io::Result<SocketPath> {
     let number = folder.as_fd().as_raw_fd();
     let path = PathBuf::from(format!("/proc/self/fd/{number}")).join(name);
     Ok(SocketPath { path, _folder: Some(folder) })
+}
+
+/// Larger than any message of a server with its envelope.
+const MAX_FRAME_BYTES: usize = 64 << 20;
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SocketGreeting {
+    pub(crate) protocol: u32,
+    pub(crate) version: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FrameError {
+    #[error("the connection ended")]
+    Ended,
+    #[error(transparent)]
+    Transport(#[from] io::Error),
+    #[error("invalid message: {0}")]
+    Unreadable(#[from] serde_json::Error),
+}
+
+pub(crate) type FrameReader<R> = FramedRead<R, LengthDelimitedCodec>;
+
+pub(crate) fn reader<R: AsyncRead>(half: R) -> FrameReader<R> {
+    let codec = LengthDelimitedCodec::builder().max_frame_length(MAX_FRAME_BYTES).new_codec();
+    FramedRead::new(half, codec)
+}
+
+/// The next frame. Cancel safe.
+pub(crate) async fn read<T: DeserializeOwned, R: AsyncRead + Unpin>(
+    reader: &mut FrameReader<R>,
+) -> Result<T, FrameError> {
+    let bytes = reader.next().await.ok_or(FrameError::Ended)??;
+    Ok(serde_json::from_slice(&bytes)?)
+}
+
+pub(crate) async fn write<T: Serialize, W: AsyncWrite + Unpin>(
+    writer: &mut W,
+    message: &T,
+) -> Result<(), FrameError> {
+    let body = serde_json::to_vec(message)?;
+    let length = u32::try_from(body.len()).map_err(io::Error::other)?;
+    let mut frame = Vec::with_capacity(body.len() + 4);
+    frame.extend(length.to_be_bytes());
+    frame.extend(body);
+    Ok(writer.write_all(&frame).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_no_frame_is_refused() {
+        let (mut one, other) = tokio::io::duplex(64);
+        one.write_all(b"\xff\xff\xff\xffGET / HTTP/1.1").await.unwrap();
+        let read = read::<Value, _>(&mut reader(other)).await;
+        assert!(matches!(read, Err(FrameError::Transport(_))), "{read:?}");
+        let (mut one, other) = tokio::io::duplex(64);
+        one.write_all(b"\0\0\0\x02{]").await.unwrap();
+        let read = self::read::<Value, _>(&mut reader(other)).await;
+        assert!(matches!(read, Err(FrameError::Unreadable(_))), "{read:?}");
+    }
 }

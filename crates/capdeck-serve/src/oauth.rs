@@ -4,16 +4,12 @@
 
 mod authorize;
 mod authorize_request;
-mod consent_choice;
 mod consent_offer;
 mod consent_page;
 mod form;
 mod html;
-mod invalid_request;
 mod metadata;
-mod register;
 mod resource;
-mod seal;
 mod sign_in_page;
 mod token;
 
@@ -25,10 +21,9 @@ use axum::{
 };
 
 pub(crate) use self::{
-    form::{OauthForm, RepeatedParameter},
-    html::{escape, page},
+    form::{FormSeal, OauthForm, RepeatedParameter},
+    html::{escape, page, see_other},
     resource::OauthResource,
-    seal::FormSeal,
 };
 use crate::http_state::HttpState;
 
@@ -38,7 +33,7 @@ pub(crate) fn documents() -> Router<Arc<HttpState>> {
 
 pub(crate) fn routes() -> Router<Arc<HttpState>> {
     Router::new()
-        .route("/oauth/register", post(register::register))
+        .route("/oauth/register", post(token::register))
         .route("/oauth/authorize", get(authorize::show_authorize_page).post(authorize::decide))
         .route("/oauth/sign-in", post(sign_in_page::submit))
         .route("/oauth/token", post(token::token))

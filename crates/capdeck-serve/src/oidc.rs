@@ -3,13 +3,10 @@
 //!
 //! Errors are HTML pages without text from the provider or the request.
 
-mod begin;
-mod callback;
-mod destination;
 mod pages;
-mod state_cookie;
+mod sign_in;
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use axum::{Router, routing::get};
 use capdeck_auth::{GuardedClients, ProviderSettings, ProviderSignIn, inbound::SignUpDomains};
@@ -50,12 +47,6 @@ impl OidcProvider {
     }
 }
 
-impl fmt::Debug for OidcProvider {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Provider").field("issuer", &self.issuer()).finish_non_exhaustive()
-    }
-}
-
 /// The address that starts a sign-in and continues at `then`, a path of this host.
 pub(crate) fn begin_address(then: &str) -> String {
     let query =
@@ -65,5 +56,7 @@ pub(crate) fn begin_address(then: &str) -> String {
 
 /// Routes without a session.
 pub(crate) fn routes() -> Router<Arc<HttpState>> {
-    Router::new().route(BEGIN_PATH, get(begin::begin)).route(CALLBACK_PATH, get(callback::callback))
+    Router::new()
+        .route(BEGIN_PATH, get(sign_in::begin))
+        .route(CALLBACK_PATH, get(sign_in::callback))
 }

@@ -16,13 +16,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    browser_cookie,
+    cookies::{self, SESSION},
     http_state::HttpState,
-    refusals::RefusalLocation,
-    request_actor::RequestActor,
-    transport::http::{
-        ClientAddress, HttpAuthMode, clear_session_cookie, problem, read_json, set_session_cookie,
-    },
+    request_actor::{RefusalLocation, RequestActor},
+    transport::http::{ClientAddress, HttpAuthMode, problem, read_json},
 };
 
 /// Routes without a session.
@@ -47,26 +44,23 @@ struct LoginBody {
 
 /// A key always works; a provider account only where one is configured.
 async fn sign_in_methods(State(http_state): State<Arc<HttpState>>) -> Response {
-    let provider = http_state.provider().map(|provider| json!({ "label": provider.label() }));
+    let provider =
+        http_state.provider.as_ref().map(|provider| json!({ "label": provider.label() }));
     ([(header::CACHE_CONTROL, "no-store")], Json(json!({ "provider": provider }))).into_response()
 }
 
-async fn login(State(http_state): State<Arc<HttpState>>, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
+async fn login(
+    State(http_state): State<Arc<HttpState>>,
+    request: Request,
+) -> Result<Response, Response> {
+    let (parts, LoginBody { key }) = read_json(request).await?;
     let address = parts.extensions.get::<ClientAddress>().copied();
-    let LoginBody { key } = match read_json(&parts.headers, body).await {
-        Ok(login) => login,
-        Err(refusal) => return refusal,
-    };
-    let NewSession { token, session } = match begin_session(&http_state, address, &key).await {
-        Ok(begun) => begun,
-        Err(refusal) => return refusal,
-    };
+    let NewSession { token, session } = begin_session(&http_state, address, &key).await?;
     let about = operator_info(&http_state, &session.operator, Some(&session));
     let mut response = ([(header::CACHE_CONTROL, "no-store")], Json(about)).into_response();
     let begun = (token.expose(), &session);
     set_session_cookies(&http_state, &parts.headers, response.headers_mut(), address, begun);
-    response
+    Ok(response)
 }
 
 pub(crate) async fn begin_session(
@@ -81,7 +75,7 @@ pub(crate) async fn begin_session(
     let ip = address.map(|address| address.rate_limit_key());
     registry
         .sessions()
-        .sign_in(ip, key, http_state.admin_key())
+        .sign_in(ip, key, http_state.key.as_ref())
         .await
         .map_err(|error| refused(&error))
 }
@@ -96,7 +90,7 @@ pub(crate) fn set_session_cookies(
     let left = session.expires_at.duration_since(jiff::Timestamp::now());
     let left = Duration::try_from(left).unwrap_or_default();
     let is_https = http_state.is_https(address);
-    let cookies = [set_session_cookie(token, left, is_https), browser_cookie::mark(sent, is_https)];
+    let cookies = [SESSION.set(token, left, is_https), cookies::mark_browser(sent, is_https)];
     for cookie in cookies.into_iter().flatten() {
         headers.append(header::SET_COOKIE, cookie);
     }
@@ -179,7 +173,7 @@ async fn logout(
         }
     }
     let mut response = StatusCode::NO_CONTENT.into_response();
-    for cookie in clear_session_cookie() {
+    for cookie in [true, false].into_iter().filter_map(|is_https| SESSION.clear(is_https)) {
         response.headers_mut().append(header::SET_COOKIE, cookie);
     }
     response

@@ -1,11 +1,13 @@
 //! Exports spans of calls to a collector: OTLP over HTTP, as JSON.
 
-mod message;
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
-use std::{sync::Arc, time::Duration};
-
-use capdeck_host::{CallError, JsonSender, SpanSink, TraceSpan};
+use capdeck_host::{CallError, JsonSender, SpanKind, SpanSink, TraceSpan};
 use parking_lot::Mutex;
+use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 /// Further spans are dropped: an unreachable collector must not cost memory.
@@ -111,7 +113,7 @@ async fn send_all(
             }
         }
         if !batch.spans.is_empty() {
-            let body = message::of(&batch.spans, &settings);
+            let body = export_request(&batch.spans, &settings);
             match sender.send(body).await {
                 Ok(()) => is_away = false,
                 // Log only once; the next batch retries.
@@ -126,4 +128,57 @@ async fn send_all(
             let _nobody_waits = done.send(());
         }
     }
+}
+
+/// Spans as an `ExportTraceServiceRequest`, in the JSON form of OTLP.
+fn export_request(spans: &[TraceSpan], settings: &OtlpSettings) -> String {
+    let resource =
+        [text("service.name", &settings.service), text("service.version", &settings.version)];
+    json!({
+        "resourceSpans": [{
+            "resource": { "attributes": resource },
+            "scopeSpans": [{
+                "scope": { "name": "capdeck", "version": settings.version },
+                "spans": spans.iter().map(span).collect::<Vec<_>>(),
+            }],
+        }],
+    })
+    .to_string()
+}
+
+fn span(span: &TraceSpan) -> Value {
+    let attributes = span.attributes.iter().map(|(key, value)| text(key, value));
+    let mut told = json!({
+        "traceId": hex(&span.place.trace),
+        "spanId": hex(&span.place.span),
+        "name": span.name,
+        "kind": match span.kind {
+            SpanKind::Server => 2,
+            SpanKind::Client => 3,
+        },
+        // OTLP JSON encodes 64-bit integers as strings.
+        "startTimeUnixNano": nanoseconds(span.start),
+        "endTimeUnixNano": nanoseconds(span.end),
+        "attributes": attributes.collect::<Vec<_>>(),
+    });
+    if let Some(parent) = &span.parent {
+        told["parentSpanId"] = json!(hex(parent));
+    }
+    told["status"] = match &span.error {
+        Some(error) => json!({ "code": 2, "message": error }),
+        None => json!({}),
+    };
+    told
+}
+
+fn text(key: &str, value: &str) -> Value {
+    json!({ "key": key, "value": { "stringValue": value } })
+}
+
+fn nanoseconds(time: SystemTime) -> String {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos().to_string()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -24,11 +24,8 @@ impl RegistryTrail {
 impl AuditSink for RegistryTrail {
     fn record(&self, event: &RegistryEvent) {
         let agent = if event.actor.is_empty() { "unknown" } else { &event.actor };
-        let author = CapsuleAuthor::client(agent);
-        let author = match &event.subject.principal {
-            Some(principal) => author.principal(principal),
-            None => author,
-        };
+        let principal = event.subject.principal.as_deref().unwrap_or_default();
+        let author = CapsuleAuthor::client(agent).principal(principal);
         let outcome = match event.error_code {
             None => AuditOutcome::Ok,
             Some(_) if event.is_refused => AuditOutcome::Denied,

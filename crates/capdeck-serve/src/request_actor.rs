@@ -1,10 +1,19 @@
-//! Who sends a request. `transport::http::authenticate` leaves it in the request's extensions.
+//! Who sends a request, which `transport::http::authenticate` leaves in its extensions, and refusals of somebody who is known:
+//! each leaves one line in the registry's audit, with who, where and why.
+//!
+//! Requests without a credential leave none: anyone could fill the disk with them. Credentials that open nothing leave one line
+//! for each burst.
 
 use std::sync::Arc;
 
-use capdeck_auth::inbound::{AuthenticatedClient, AuthenticatedOperator};
+use axum::extract::MatchedPath;
+use capdeck_auth::inbound::{
+    AuthenticatedClient, AuthenticatedOperator, EventSubject, FailedAttempt, RegistryEvent,
+};
+use http::{Extensions, Method};
+use jiff::Timestamp;
 
-use crate::mcp::ShareAccess;
+use crate::{http_state::HttpState, mcp::ShareAccess, transport::http::ClientAddress};
 
 /// Who sends a request.
 #[derive(Debug, Clone)]
@@ -31,6 +40,104 @@ impl RequestActor {
             Self::Operator(operator) => Some(format!("operator {}", operator.name)),
             Self::Credential(client) => Some(format!("client {}", client.client_name)),
             Self::Share(_) => None,
+        }
+    }
+}
+
+/// What the audit calls it.
+const ACTION: &str = "access.refuse";
+const FAILED_CREDENTIAL: &str = "credential.fail";
+
+/// Where a request was refused. The path as it is declared, so that nothing of what was sent gets into the audit.
+/// Noted of every request that may be refused, and written out only of those that are.
+#[derive(Debug, Clone)]
+pub(crate) struct RefusalLocation {
+    method: Method,
+    declared: Option<MatchedPath>,
+    address: Option<ClientAddress>,
+}
+
+impl RefusalLocation {
+    pub(crate) fn of(method: &Method, extensions: &Extensions) -> Self {
+        Self {
+            method: method.clone(),
+            declared: extensions.get().cloned(),
+            address: extensions.get().copied(),
+        }
+    }
+}
+
+impl HttpState {
+    /// Records that somebody was refused, under a word for the reason.
+    pub(crate) async fn record_refusal(
+        &self,
+        actor: &RequestActor,
+        place: RefusalLocation,
+        code: &'static str,
+    ) {
+        let Some(registry) = self.registry() else { return };
+        let (principal, client_id) = match actor {
+            RequestActor::Credential(client) => {
+                (Some(client.principal.clone()), client.client_id.clone())
+            }
+            RequestActor::Owner | RequestActor::Operator(_) | RequestActor::Share(_) => {
+                (None, None)
+            }
+        };
+        let RefusalLocation { method, declared, address } = place;
+        let what = declared.map(|path| format!("{method} {}", path.as_str()));
+        let event = RegistryEvent {
+            at: Timestamp::now(),
+            action: ACTION,
+            error_code: Some(code),
+            is_refused: true,
+            actor: self.audit_id(actor),
+            address: address.map(|address| address.ip),
+            subject: EventSubject { id: what, capsule: None, principal, client_id },
+            self_approved: None,
+        };
+        registry.record_event(event).await;
+    }
+
+    /// Counts a credential that opened nothing, and records the first of a burst.
+    pub(crate) async fn record_failed_credential(
+        &self,
+        address: Option<ClientAddress>,
+        attempt: FailedAttempt,
+    ) {
+        let FailedAttempt { class, retry_after, starts_burst } = attempt;
+        metrics::counter!("capdeck_failed_credentials_total", "class" => class.as_str())
+            .increment(1);
+        if !starts_burst {
+            return;
+        }
+        let ip = address.map(|address| address.ip);
+        let from = ip.map_or_else(|| "an unknown address".to_owned(), |ip| ip.to_string());
+        tracing::warn!(class = class.as_str(), %from, "credentials that open nothing are sent");
+        let Some(registry) = self.registry() else { return };
+        let event = RegistryEvent {
+            at: Timestamp::now(),
+            action: FAILED_CREDENTIAL,
+            error_code: Some(if retry_after.is_some() { "too_soon" } else { "wrong_credential" }),
+            is_refused: true,
+            actor: String::new(),
+            address: ip,
+            subject: EventSubject {
+                id: Some(format!("{} from {from}", class.as_str())),
+                ..EventSubject::default()
+            },
+            self_approved: None,
+        };
+        registry.record_event(event).await;
+    }
+
+    /// The id that somebody has in the audit.
+    fn audit_id(&self, actor: &RequestActor) -> String {
+        match (actor, self.operator(actor)) {
+            (_, Some(operator)) => operator.id,
+            (RequestActor::Credential(client), None) => client.principal.clone(),
+            (RequestActor::Share(via), None) => via.share.clone(),
+            (RequestActor::Owner | RequestActor::Operator(_), None) => String::new(),
         }
     }
 }

@@ -16,10 +16,8 @@ mod overview;
 mod page;
 mod problem;
 mod registry;
-mod required_access;
 mod response;
 mod router;
-mod shapes;
 
 #[cfg(test)]
 mod tests;
@@ -32,13 +30,19 @@ use capdeck_mcp::server::ServerLoad;
 use jiff::Timestamp;
 
 pub(crate) use self::router::{RestRouters, into_problem, is_rest_path, routers};
+// What the operations below are written with.
 use self::{
     activity::ActivityFeed,
+    call::{RestCall, version_tag},
     idempotency::IdempotencyCache,
-    input::{NoBody, NoQuery},
-    operation::{RestOperation, get},
-    required_access::RequiredAccess,
-    response::{EncodedJson, RestResponse},
+    input::{ArchiveBody, JsonBody, OptionalJsonBody, SmallJsonBody},
+    operation::{RequiredAccess, RestOperation, delete, get, patch, post, put},
+    page::{ListPage, PageQuery},
+    problem::{ApiError, ApiResult},
+    response::{
+        ArchiveContent, BinaryContent, ByteContent, EmptyBody, EncodedJson, JsonObject, NoContent,
+        RawToolResult, RestResponse, ToolDefinition,
+    },
 };
 use crate::http_state::HttpState;
 
@@ -77,9 +81,7 @@ impl RestApi {
             body_timeout,
         })
     }
-}
 
-impl RestApi {
     pub(crate) fn close(&self) {
         self.feed.close();
     }
@@ -91,12 +93,19 @@ impl fmt::Debug for RestApi {
     }
 }
 
+/// Runs work that waits for the disk or for another process. `what` is the error when it panics.
+async fn run_blocking<T: Send + 'static>(
+    what: &'static str,
+    work: impl FnOnce() -> ApiResult<T> + Send + 'static,
+) -> ApiResult<T> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(ApiError::internal(what, &error)))
+}
+
 fn operations() -> Vec<RestOperation> {
     let document = get("/v1/openapi.json", "getDocument", "Get this document")
         .who(RequiredAccess::Anyone)
-        .handled_by(|call: call::RestCall, _: NoQuery, _: NoBody| async move {
-            Ok(RestResponse::new(EncodedJson(call.rest.document.clone())))
-        });
+        .handled_by(async |call: RestCall| Ok(EncodedJson(call.rest.document.clone())));
     let parts = [
         vec![document],
         overview::operations(),

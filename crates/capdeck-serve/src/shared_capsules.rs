@@ -4,9 +4,7 @@
 //! requests to the process that has it, over a socket in that folder. When that process ends, the next request takes the
 //! folder over. A `LocalCapsuleService` responds either route.
 
-mod protocol;
-mod remote;
-mod server;
+mod socket;
 
 use std::{
     path::PathBuf,
@@ -31,10 +29,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::{
-    remote::{LostConnection, RemoteCapsules},
-    server::serve_others,
-};
+use self::socket::{LostConnection, RemoteCapsules, serve_others};
 use crate::local_socket::{HostUnreachable, LocalSocket};
 
 /// How long to wait for a process that has the folder and does not respond: short commands do that while they work.

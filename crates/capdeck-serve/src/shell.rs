@@ -4,12 +4,9 @@
 //! [`LocalShell`] handles them, so the two cannot differ.
 
 mod connection;
-mod idle_sessions;
-mod local;
 mod protocol;
-mod remote;
 mod socket;
-mod wire_caller;
+mod tool_shells;
 
 use async_trait::async_trait;
 use capdeck_host::{CallContext, CallError, ClientProfile, ShellTarget};
@@ -17,9 +14,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 pub use self::{
-    local::LocalShell,
-    remote::RemoteShell,
     socket::{ShellSocket, SocketError},
+    tool_shells::{LocalShell, RemoteShell},
 };
 
 /// Every usable tool as a command.

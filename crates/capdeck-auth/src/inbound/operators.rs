@@ -32,10 +32,12 @@ pub struct Operator {
     pub(super) key: Option<TokenHash>,
 }
 
-/// An account at a provider of sign-ins.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// An account at an OpenID provider.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(!deny_unknown_fields)]
 pub struct OperatorSubject {
+    /// The issuer of the provider.
     pub issuer: String,
     pub account: OperatorAccount,
 }

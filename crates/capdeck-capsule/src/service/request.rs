@@ -4,6 +4,7 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use jiff::{Timestamp, civil::Date};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -59,9 +60,13 @@ pub struct ListCapsulesRequest {
     pub with_counts: bool,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "NewCapsule")]
 pub struct CreateCapsuleRequest {
+    #[schemars(length(min = 1, max = 100))]
     pub name: String,
+    #[schemars(length(max = 1000))]
     pub description: Option<String>,
     pub visibility: Option<CapsuleVisibility>,
 }
@@ -252,12 +257,16 @@ pub struct PurgeRequest {
     pub uri: String,
 }
 
-/// A message to be sent.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "NewSignal")]
 pub struct SendSignalRequest {
+    #[schemars(length(min = 1, max = 64))]
     pub kind: String,
     pub text: Option<String>,
+    /// The entry it is about.
     pub uri: Option<String>,
+    /// The client it is meant for.
     pub to: Option<String>,
     pub data: Option<Map<String, Value>>,
 }
@@ -299,13 +308,22 @@ pub struct MemorySearchRequest {
     pub query: String,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "NewConnection")]
 pub struct AddShareRequest {
     /// What it is for.
+    #[schemars(length(min = 1, max = 100))]
     pub name: String,
     pub role: Role,
+    /// The part of the capsule, such as `docs://team`; everything when empty.
+    #[serde(default)]
     pub uri_prefixes: Vec<String>,
+    /// What is left out of that part.
+    #[serde(default)]
     pub denied_prefixes: Vec<String>,
+    /// A time such as `2030-01-31T00:00:00Z`, or `never`. Without it the share ends after 90 days.
+    #[serde(default)]
     pub expires_at: ShareExpiry,
 }
 

@@ -9,7 +9,7 @@ import { useList, useResource } from '../resource.js';
 import { to } from '../router.js';
 import { Badge, Empty, Load, LoadList, Time } from '../states.js';
 import { TableFrame } from '../table-frame.js';
-import { Target, wish } from '../target.js';
+import { Target, requestedAction } from '../target.js';
 import { html, useState } from '../view.js';
 import { ApproveDialog } from './approve-dialog.js';
 
@@ -49,7 +49,7 @@ export function Request({ request, onDone }) {
   };
   return html`<article class="card stack" aria-label=${`Request of ${name}`}>
     <div class="row spread"><span class="row"><strong class="anywhere">${name}</strong><span class="badge bare info">${request.source}</span></span><span class="small soft">requested <${Time} at=${request.created_at} />, expires <${Time} at=${request.expires_at} /></span></div>
-    <p>${wish(request.target)} <${Target} of=${request.target} /></p>
+    <p>${requestedAction(request.target)} <${Target} of=${request.target} /></p>
     <div class="row">${(request.scopes ?? []).map((/** @type {string} */ scope) => html`<code class="badge bare">${scope}</code>`)}</div>
     ${request.reason && html`<blockquote class="reason anywhere">${request.reason}</blockquote>`}
     ${request.enrollment && request.status === 'pending' && html`<p class="code-check"><span>Approve only if the agent shows this code</span><code class="user-code">${request.enrollment.user_code}</code></p>`}

@@ -12,7 +12,7 @@ import { useSignal } from '../signal.js';
 import { Empty, LoadList } from '../states.js';
 import { html, useRef, useState } from '../view.js';
 
-const KEPT = 500;
+const MAX_ROWS = 500;
 const EARLIER = 30;
 const SOURCES = /** @type {[string, string][]} */ ([['deck', 'Deck'], ['capsules', 'Capsules'], ['registry', 'Access']]);
 
@@ -36,23 +36,23 @@ function Live() {
   const state = useSignal(liveState);
   useLive((happening) => {
     if (paused) {
-      held.current = [happening, ...held.current].slice(0, KEPT);
+      held.current = [happening, ...held.current].slice(0, MAX_ROWS);
       setWaiting(held.current.length);
     } else {
-      setShown((old) => [happening, ...old].slice(0, KEPT));
+      setShown((old) => [happening, ...old].slice(0, MAX_ROWS));
     }
   });
   const resume = () => {
     const late = held.current;
     held.current = [];
     setWaiting(0);
-    setShown((old) => [...late, ...old].slice(0, KEPT));
+    setShown((old) => [...late, ...old].slice(0, MAX_ROWS));
     setPaused(false);
   };
-  const fits = (/** @type {any} */ row) => (!source || row.source === source) && JSON.stringify(Object.values(row)).toLowerCase().includes(text.toLowerCase());
-  const rows = shown.filter(fits);
+  const isMatch = (/** @type {any} */ row) => (!source || row.source === source) && JSON.stringify(Object.values(row)).toLowerCase().includes(text.toLowerCase());
+  const rows = shown.filter(isMatch);
   // Loaded once; the live stream delivers later events.
-  const before = useEarlier().filter(fits);
+  const before = useEarlier().filter(isMatch);
   return html`<form class="filters" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
       <div class="field wide"><label for="live-text">Filter</label><input id="live-text" data-search type="search" placeholder="Action, tool, client, entry" value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} /></div>
       <div class="field"><label for="live-source">Source</label><select id="live-source" value=${source} onChange=${(/** @type {any} */ event) => setSource(event.target.value)}><option value="">all</option>${SOURCES.map(([id, title]) => html`<option value=${id}>${title}</option>`)}</select></div>

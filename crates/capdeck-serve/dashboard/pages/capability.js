@@ -84,10 +84,10 @@ function Standing({ data }) {
 function Tools({ id }) {
   const list = useList(address`/v1/deck/capabilities/${id}/tools`, { limit: 200 });
   const [filter, setFilter] = useState('');
-  const fits = (/** @type {any} */ tool) => `${tool.name} ${tool.description ?? ''}`.toLowerCase().includes(filter.toLowerCase());
+  const isMatch = (/** @type {any} */ tool) => `${tool.name} ${tool.description ?? ''}`.toLowerCase().includes(filter.toLowerCase());
   return html`<${LoadList} of=${list} empty=${html`<${Empty} icon="capabilities" title="No tools">Use “Check now” to list its tools.<//>`}>${(/** @type {any[]} */ items) => html`<div class="stack">
     ${items.length > 5 && html`<div class="field"><label for="tools">Filter the ${items.length} tools</label><input id="tools" data-search type="search" value=${filter} onInput=${(/** @type {any} */ event) => setFilter(event.target.value)} /></div>`}
-    <ul class="plain rows">${items.filter(fits).map((tool) => html`<li key=${tool.name}><a class="row-link" href=${to('capabilities', id, 'tools', tool.name)}>
+    <ul class="plain rows">${items.filter(isMatch).map((tool) => html`<li key=${tool.name}><a class="row-link" href=${to('capabilities', id, 'tools', tool.name)}>
       <span class="row"><code class="strong">${tool.name}</code><${Hints} of=${tool.annotations} /></span>
       <span class="about soft">${tool.description ?? ''}</span></a></li>`)}</ul>
   </div>`}<//>`;

@@ -12,7 +12,7 @@ import { VISIBILITIES } from '../visibility.js';
 
 /** @param {{ capsule: any, onChange: () => void }} props */
 export function CapsuleSettings({ capsule, onChange }) {
-  return html`<div class="stack loose"><${General} capsule=${capsule} onChange=${onChange} /><${Drawers} capsule=${capsule} /><${TakeAlong} capsule=${capsule} /></div>`;
+  return html`<div class="stack loose"><${General} capsule=${capsule} onChange=${onChange} /><${Schemes} capsule=${capsule} /><${TakeAlong} capsule=${capsule} /></div>`;
 }
 
 /** @param {{ capsule: any, onChange: () => void }} props */
@@ -33,7 +33,7 @@ function General({ capsule, onChange }) {
 }
 
 /** @param {{ capsule: any }} props */
-function Drawers({ capsule }) {
+function Schemes({ capsule }) {
   const list = useList(address`/v1/capsules/${capsule.id}/schemes`);
   const [name, setName] = useState('');
   const [busy, act] = useAct();

@@ -18,7 +18,7 @@ export function useProvider() {
 }
 
 /** @param {any} operator */
-export function waysIn({ subject, key_hint: hint }) {
+export function signInMethods({ subject, key_hint: hint }) {
   const account = subject && (subject.account.email ?? `account ${subject.account.subject}`);
   return [account, hint && `key ${hint}…`].filter(Boolean).join(', ') || 'no sign-in';
 }
@@ -48,7 +48,7 @@ export function AccountDialog({ operator, provider, onClose }) {
   };
   return html`<${Dialog} title=${`Account of ${operator.name}`} onClose=${onClose}><form class="stack" onSubmit=${submit}>
     ${error && html`<${Failed} error=${error} />`}
-    <p>Current: ${waysIn(operator)}. Changing the account ends their sessions.</p>
+    <p>Current: ${signInMethods(operator)}. Changing the account ends their sessions.</p>
     <${AddressField} provider=${provider} value=${email} onInput=${setEmail} required=${true} />
     <div class="row end">${operator.subject && html`<button class="button danger" type="button" onClick=${() => save(null)}>Remove account</button>`}<button class="button" type="button" onClick=${onClose}>Cancel</button><button class="button main" type="submit">Save</button></div>
   </form><//>`;

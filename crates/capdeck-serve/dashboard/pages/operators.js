@@ -10,7 +10,7 @@ import { useList } from '../resource.js';
 import { Empty, Failed, LoadList, Time } from '../states.js';
 import { TableFrame } from '../table-frame.js';
 import { html, useState } from '../view.js';
-import { AccountDialog, AddressField, useProvider, waysIn } from './operator-account.js';
+import { AccountDialog, AddressField, useProvider, signInMethods } from './operator-account.js';
 
 const ROLES = /** @type {[string, string][]} */ ([['member', 'creates capsules and decides requests for them'], ['approver', 'decides every request'], ['admin', 'everything: operators, policy, settings']]);
 
@@ -38,7 +38,7 @@ export default function Operators() {
   return html`<${PageHead} title="Operators" lede="People who sign in to this dashboard, and their roles.">${(list.items ?? []).length > 0 && add}<//>
     <${LoadList} of=${list} empty=${html`<${Empty} icon="operators" title="Only the admin key" action=${add}>Give each person their own key, so that their decisions are recorded under their name.<//>`}>
       ${(/** @type {any[]} */ items) => html`<${TableFrame} label="Operators"><table><thead><tr><th scope="col">Name</th><th scope="col">Role</th><th scope="col">Signs in with</th><th scope="col">Last used</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
-        <tbody>${items.map((operator) => html`<tr key=${operator.id}><th scope="row" class="anywhere">${operator.name}<br /><span class="small soft"><code>${operator.id}</code></span></th><td><select aria-label=${`Role of ${operator.name}`} value=${operator.role} onChange=${(/** @type {any} */ event) => setRole(operator, event.target.value)}>${ROLES.map(([role]) => html`<option value=${role}>${role}</option>`)}</select></td><td class="anywhere">${waysIn(operator)}</td><td><${Time} at=${operator.last_used_at} never="never" /></td><td class="end"><span class="row end">${provider && html`<button class="button small" type="button" onClick=${() => setBinding(operator)}>Account</button>`}<button class="button small" type="button" onClick=${() => renew(operator)}>New key</button><button class="button small danger" type="button" onClick=${() => takeAway(operator)}>Remove</button></span></td></tr>`)}</tbody></table><//>`}
+        <tbody>${items.map((operator) => html`<tr key=${operator.id}><th scope="row" class="anywhere">${operator.name}<br /><span class="small soft"><code>${operator.id}</code></span></th><td><select aria-label=${`Role of ${operator.name}`} value=${operator.role} onChange=${(/** @type {any} */ event) => setRole(operator, event.target.value)}>${ROLES.map(([role]) => html`<option value=${role}>${role}</option>`)}</select></td><td class="anywhere">${signInMethods(operator)}</td><td><${Time} at=${operator.last_used_at} never="never" /></td><td class="end"><span class="row end">${provider && html`<button class="button small" type="button" onClick=${() => setBinding(operator)}>Account</button>`}<button class="button small" type="button" onClick=${() => renew(operator)}>New key</button><button class="button small danger" type="button" onClick=${() => takeAway(operator)}>Remove</button></span></td></tr>`)}</tbody></table><//>`}
     <//>
     ${shown && html`<${KeyDialog} name=${shown.name} secret=${shown.key} onClose=${() => setShown(null)} />`}
     ${binding && provider && html`<${AccountDialog} operator=${binding} provider=${provider} onClose=${() => { setBinding(null); list.reload(); }} />`}

@@ -1,4 +1,4 @@
-//! The client behind one request, as a backend can reach it while the request runs.
+//! The client behind one request, as a backend can reach it while the request runs, and the log messages it wants.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,7 +7,7 @@ use capdeck_host::{CallContext, CallError, CallerHandle, RawMembers};
 use capdeck_mcp::{Era, server::RequestExchange};
 use serde_json::value::RawValue;
 
-use super::{failure, log_level::LogFilter};
+use super::failure;
 
 /// How long a person has to answer an elicitation.
 const PERSON_TIMEOUT: Duration = Duration::from_secs(600);
@@ -89,5 +89,68 @@ impl CallerHandle for ExchangeCaller {
         if self.telling == NotificationPolicy::Everything {
             self.exchange.peer.pause();
         }
+    }
+}
+
+/// The levels of MCP, least severe first.
+const LOG_LEVELS: [&str; 8] =
+    ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+/// A place in [`LOG_LEVELS`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct McpLogLevel(usize);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LogFilter {
+    None,
+    AtLeast(McpLogLevel),
+    /// The server filters by itself.
+    All,
+}
+
+impl McpLogLevel {
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        LOG_LEVELS.iter().position(|name| *name == text).map(Self)
+    }
+}
+
+impl LogFilter {
+    /// The filter for a named level. An unknown level passes everything.
+    pub(super) fn from_level(text: &str) -> Self {
+        Self::AtLeast(McpLogLevel::parse(text).unwrap_or(McpLogLevel(0)))
+    }
+
+    pub(super) fn level(self) -> Option<&'static str> {
+        match self {
+            Self::AtLeast(level) => LOG_LEVELS.get(level.0).copied(),
+            Self::None | Self::All => None,
+        }
+    }
+
+    /// True when a message of this level passes. Unknown levels pass.
+    pub(super) fn allows(self, level: Option<&str>) -> bool {
+        match self {
+            Self::None => false,
+            Self::All => true,
+            Self::AtLeast(least) => {
+                level.and_then(McpLogLevel::parse).is_none_or(|level| level >= least)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_pass_from_the_wanted_level_on() {
+        let logs = LogFilter::from_level("warning");
+        assert!(
+            logs.allows(Some("warning")) && logs.allows(Some("emergency")) && logs.allows(None)
+        );
+        assert!(!logs.allows(Some("notice")) && !LogFilter::None.allows(Some("emergency")));
+        assert!(LogFilter::All.allows(Some("debug")));
+        assert_eq!(LogFilter::from_level("loud").level(), Some("debug"));
     }
 }

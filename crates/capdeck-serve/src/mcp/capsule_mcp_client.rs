@@ -75,24 +75,18 @@ impl From<CapsuleSummary> for CapsuleReference {
 impl CapsuleMcpClient {
     /// The client of a handshake. Only its name is self-reported.
     pub(super) fn new(host: &Host, service: Arc<dyn CapsuleService>, hello: &ClientHello) -> Self {
-        let text =
-            |key: &str| -> Option<String> { serde_json::from_str(hello.info.get(key)?.get()).ok() };
-        let author = CapsuleAuthor::client(&text("name").unwrap_or_default());
-        let author = match text("version") {
-            Some(version) => author.version(&version),
-            None => author,
+        let text = |key: &str| -> String {
+            let text = hello.info.get(key).and_then(|text| serde_json::from_str(text.get()).ok());
+            text.unwrap_or_default()
         };
         let access = hello.extensions.get::<SharedAccess>().cloned();
-        let author = match &access {
-            Some(source) => author.principal(source.access().principal.as_str()),
-            None => author,
-        };
-        let sender = hello.extensions.get::<SessionOwner>();
-        let sender = sender.map_or("", |sender| &*sender.0);
-        let author = match hello.extensions.get::<RequestActor>().and_then(|one| one.name(sender)) {
-            Some(name) => author.principal_name(&name),
-            None => author,
-        };
+        let principal = access.as_ref().map(|source| source.access().principal.clone());
+        let sender = hello.extensions.get::<SessionOwner>().map_or("", |sender| &*sender.0);
+        let actor = hello.extensions.get::<RequestActor>();
+        let author = CapsuleAuthor::client(&text("name"))
+            .version(&text("version"))
+            .principal(principal.as_ref().map_or("", |principal| principal.as_str()))
+            .principal_name(&actor.and_then(|one| one.name(sender)).unwrap_or_default());
         let reach = reach(&hello.extensions);
         let version = host.settings().version.clone();
         let caller = CapsuleCaller::new(author, reach);

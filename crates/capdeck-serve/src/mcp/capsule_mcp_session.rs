@@ -12,23 +12,18 @@ use capdeck_mcp::{
     server::{RequestExchange, ServerSession},
 };
 use futures_util::StreamExt as _;
-use serde_json::{
-    Value, json,
-    value::{RawValue, to_raw_value},
-};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    caller::{NotificationPolicy, context},
-    capsule_failure,
+    caller::{LogFilter, NotificationPolicy, context},
     capsule_mcp_client::CapsuleMcpClient,
-    client_streams::{ClientStreams, ListenFilter},
+    client_streams::{ClientStreams, ListenFilter, ListenSource, listen},
     entry_changes::{EntryListener, EntrySubscriptions},
-    listen::{ListenSource, listen},
-    log_level::LogFilter,
+    event_reaction::ListKind,
+    failure,
     page::page,
-    params,
-    seen_lists::ListKind,
+    params::{self, RpcResult, empty, raw, raw_members},
 };
 
 /// Characters of a capsule's description that are repeated to every client.
@@ -59,8 +54,7 @@ impl CapsuleMcpSession {
             ended: CancellationToken::new(),
         };
         // Whatever changes after the client was answered, it is told.
-        let changes = session.client.changes().await;
-        let changes = changes.map_err(|failure| capsule_failure::as_rpc_error(&failure))?;
+        let changes = into_rpc_result(session.client.changes().await)?;
         let listening = EntryListener {
             capsule: session.client.capsule.clone(),
             watched: session.watched.clone(),
@@ -79,14 +73,14 @@ impl CapsuleMcpSession {
     }
 
     /// The tools that the client has now.
-    fn tools(&self) -> Result<Box<RawValue>, RpcError> {
+    fn tools(&self) -> RpcResult {
         let (mount, grants) = (&self.client.mount, self.client.grant_tools());
         let offered = CapsuleTool::ALL.into_iter().filter(|tool| tool.is_offered(mount, grants));
         let tools: Vec<Value> = offered.map(|tool| tool.definition(mount, grants)).collect();
         raw(&tools)
     }
 
-    async fn call_tool(&self, params: RawMembers) -> Result<Box<RawValue>, RpcError> {
+    async fn call_tool(&self, params: RawMembers) -> RpcResult {
         let (name, request) = params::tool_call(params)?;
         let CapsuleMcpClient { service, mount, .. } = self.client.as_ref();
         let tool = CapsuleTool::named(&name)
@@ -101,12 +95,7 @@ impl CapsuleMcpSession {
     }
 
     /// Answers everything that has an end of its own.
-    async fn answer(
-        &self,
-        method: &str,
-        params: RawMembers,
-        era: Era,
-    ) -> Result<Box<RawValue>, RpcError> {
+    async fn handle_method(&self, method: &str, params: RawMembers, era: Era) -> RpcResult {
         let mounted = self.client.mount.mounted();
         let entries = self.client.entries(mounted.as_deref());
         let text = |key: &str| params::text(&params, key);
@@ -134,7 +123,7 @@ impl CapsuleMcpSession {
                     true => entries.read_skill(&uri).await,
                     false => entries.read(&uri).await,
                 };
-                raw(&read.map_err(|failure| capsule_failure::of_resource(&failure, era))?)
+                raw(&read.map_err(|failure| failure::of_resource(&failure, era))?)
             }
             ("resources/subscribe", Era::Legacy) => {
                 let uri = text("uri")?;
@@ -142,11 +131,11 @@ impl CapsuleMcpSession {
                 if !self.watched.is_watched(&uri) {
                     self.watched.watch(&uri, self.resolve_entry(&uri)?)?;
                 }
-                raw(&json!({}))
+                Ok(empty())
             }
             ("resources/unsubscribe", Era::Legacy) => {
                 self.watched.unwatch(&text("uri")?);
-                raw(&json!({}))
+                Ok(empty())
             }
             ("prompts/list", _) => {
                 self.watched.mark_prompts_read();
@@ -201,7 +190,7 @@ impl ServerSession for CapsuleMcpSession {
             true => json!({ "listChanged": true }),
             false => json!({}),
         };
-        let facts = json!({
+        raw_members(json!({
             "capabilities": {
                 "tools": tools,
                 "resources": { "subscribe": true, "listChanged": true },
@@ -218,9 +207,7 @@ impl ServerSession for CapsuleMcpSession {
                 "version": self.client.version,
             },
             "instructions": instructions(&reached),
-        });
-        let Value::Object(facts) = facts else { return Ok(RawMembers::new()) };
-        facts.into_iter().map(|(key, value)| Ok((key, raw(&value)?))).collect()
+        }))
     }
 
     async fn request(
@@ -228,7 +215,7 @@ impl ServerSession for CapsuleMcpSession {
         method: &str,
         params: Option<RawMembers>,
         exchange: RequestExchange,
-    ) -> Result<Box<RawValue>, RpcError> {
+    ) -> RpcResult {
         let params = params.unwrap_or_default();
         if method == "subscriptions/listen" && exchange.revision.era() == Era::Modern {
             let wanted = ListenFilter::of(Some(&params))?;
@@ -236,7 +223,7 @@ impl ServerSession for CapsuleMcpSession {
             return listen(self, &self.streams, wanted, exchange, &context).await;
         }
         tokio::select! {
-            answer = self.answer(method, params, exchange.revision.era()) => answer,
+            answer = self.handle_method(method, params, exchange.revision.era()) => answer,
             // What was begun is finished and recorded without a waiting client.
             () = exchange.cancel.cancelled() => {
                 let message = "the request is no longer wanted";
@@ -303,12 +290,8 @@ fn instructions(reached: &[CapsuleSummary]) -> String {
     text
 }
 
-fn raw(value: &impl serde::Serialize) -> Result<Box<RawValue>, RpcError> {
-    to_raw_value(value).map_err(|error| RpcError::internal(error.to_string()))
-}
-
 fn into_rpc_result<T>(outcome: Result<T, CapsuleError>) -> Result<T, RpcError> {
-    outcome.map_err(|failure| capsule_failure::as_rpc_error(&failure))
+    outcome.map_err(|failure| failure::of_capsules(&failure))
 }
 
 fn prompt_arguments(params: &RawMembers) -> Result<BTreeMap<String, String>, RpcError> {

@@ -1,19 +1,28 @@
-//! Notifications outside of requests: on the session's stream for legacy clients, on `subscriptions/listen` streams for modern
-//! ones.
+//! Notifications outside of requests: on the session's stream for legacy clients, on `subscriptions/listen` streams, one long
+//! request each, for modern ones; and requests of servers to a client.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
-use capdeck_host::RawMembers;
+use async_trait::async_trait;
+use capdeck_host::{CallContext, CallError, ConnectionListener, RawMembers};
 use capdeck_mcp::{
     Era, ProtocolRevision, RpcError,
     server::{ClientPeer, RequestExchange},
 };
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
+
+use super::{
+    failure,
+    params::{RpcResult, empty, raw},
+};
 
 /// Limit per client.
 const MAX_STREAMS: usize = 64;
@@ -72,6 +81,16 @@ impl ClientStreams {
         }
     }
 
+    /// Notifies the client that resources have changed.
+    pub(super) fn notify_updated(&self, uris: impl IntoIterator<Item = String>) {
+        for uri in uris {
+            if let Ok(uri) = raw(&uri) {
+                let params = RawMembers::from_iter([("uri".to_owned(), uri)]);
+                self.notify("notifications/resources/updated", Some(params));
+            }
+        }
+    }
+
     /// Acknowledges a stream and registers it. Nothing is sent on it before the acknowledgement.
     pub(super) fn open(
         &self,
@@ -85,8 +104,7 @@ impl ClientStreams {
                 format!("this client has {MAX_STREAMS} open streams already; close one first"),
             ));
         }
-        let filter =
-            to_raw_value(&honoured).map_err(|error| RpcError::internal(error.to_string()))?;
+        let filter = raw(&honoured)?;
         let handle = self.opened.fetch_add(1, Ordering::Relaxed);
         let stream = ListenStream { handle, wanted: honoured, peer: exchange.peer.clone() };
         let params = RawMembers::from_iter([("notifications".to_owned(), filter)]);
@@ -133,4 +151,95 @@ fn is_same_or_below(uri: &str, watched: &str) -> bool {
 
 fn text(value: &RawValue) -> Option<String> {
     serde_json::from_str(value.get()).ok()
+}
+
+#[async_trait]
+pub(super) trait ListenSource: Sync {
+    /// The part of the filter that this session supports. Resources are tried one by one.
+    async fn offered(&self, wanted: ListenFilter) -> ListenFilter;
+
+    async fn watch(&self, uri: &str, context: &CallContext) -> Result<(), CallError>;
+
+    async fn unwatch(&self, uri: &str);
+
+    async fn watch_task(&self, _id: &str) -> Result<(), CallError> {
+        Ok(())
+    }
+
+    async fn unwatch_task(&self, _id: &str) {}
+}
+
+/// Acknowledges the supported part of the filter, then sends notifications until the client closes the stream.
+pub(super) async fn listen(
+    session: &impl ListenSource,
+    streams: &ClientStreams,
+    wanted: ListenFilter,
+    exchange: RequestExchange,
+    context: &CallContext,
+) -> RpcResult {
+    let mut honoured = session.offered(wanted).await;
+    let mut watched = Vec::new();
+    for uri in std::mem::take(&mut honoured.resource_subscriptions) {
+        match session.watch(&uri, context).await {
+            Ok(()) => watched.push(uri),
+            Err(error) => tracing::debug!(uri, %error, "cannot watch a resource"),
+        }
+    }
+    honoured.resource_subscriptions.clone_from(&watched);
+    let mut tasks = Vec::new();
+    for id in std::mem::take(&mut honoured.task_ids) {
+        match session.watch_task(&id).await {
+            Ok(()) => tasks.push(id),
+            Err(error) => tracing::debug!(task = id, %error, "cannot watch a task"),
+        }
+    }
+    honoured.task_ids.clone_from(&tasks);
+    let opened = streams.open(&exchange, honoured);
+    if opened.is_ok() {
+        exchange.cancel.cancelled().await;
+    }
+    if let Ok(handle) = &opened {
+        streams.close(*handle);
+    }
+    for uri in &watched {
+        session.unwatch(uri).await;
+    }
+    for id in &tasks {
+        session.unwatch_task(id).await;
+    }
+    opened?;
+    Ok(empty())
+}
+
+/// How long a client has to answer a request such as `roots/list`.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+
+pub(super) struct ClientListener {
+    peer: ClientPeer,
+    streams: Arc<ClientStreams>,
+}
+
+impl ClientListener {
+    #[expect(clippy::new_ret_no_self, reason = "callers only ever want the trait object")]
+    pub(super) fn new(
+        peer: ClientPeer,
+        streams: Arc<ClientStreams>,
+    ) -> Arc<dyn ConnectionListener> {
+        Arc::new(Self { peer, streams })
+    }
+}
+
+#[async_trait]
+impl ConnectionListener for ClientListener {
+    fn notified(&self, method: &str, params: Option<RawMembers>) {
+        self.streams.notify(method, params);
+    }
+
+    async fn requested(
+        &self,
+        method: &str,
+        params: Option<RawMembers>,
+    ) -> Result<Box<RawValue>, CallError> {
+        self.peer.request(method, params, ANSWER_TIMEOUT).await.map_err(failure::from_client)
+    }
 }

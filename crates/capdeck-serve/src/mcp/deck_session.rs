@@ -12,19 +12,17 @@ use capdeck_mcp::{
     server::{RequestExchange, ServerSession},
 };
 use parking_lot::Mutex;
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{json, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    caller::{NotificationPolicy, context},
-    client_streams::{ClientStreams, ListenFilter},
-    deck_entry_lists::DeckEntryLists,
-    event_reaction, failure,
-    listen::{ListenSource, listen},
-    log_level::{LogFilter, McpLogLevel},
+    caller::{LogFilter, McpLogLevel, NotificationPolicy, context},
+    client_streams::{ClientStreams, ListenFilter, ListenSource, listen},
+    entry_changes::DeckEntryLists,
+    event_reaction::{self, ListKind, SeenLists},
+    failure,
     page::page,
-    params,
-    seen_lists::{ListKind, SeenLists},
+    params::{self, RpcResult, empty, raw, raw_members},
 };
 
 const UNWATCH_TIMEOUT: Duration = Duration::from_secs(3);
@@ -51,36 +49,6 @@ impl DeckSession {
         Arc::new(Self { session, seen, entries, streams, log_level: Mutex::new(None), ended })
     }
 
-    /// The initialize result. It matches the handlers below.
-    fn introduction(&self) -> RawMembers {
-        let view = self.session.view();
-        let mut capabilities = json!({
-            "tools": { "listChanged": true },
-            "resources": { "listChanged": true },
-            "prompts": { "listChanged": true },
-            "logging": {},
-            "extensions": { "io.modelcontextprotocol/skills": { "directoryRead": true } },
-        });
-        if view.offers_directly() {
-            capabilities["resources"]["subscribe"] = json!(true);
-            capabilities["completions"] = json!({});
-        }
-        let mut result = object(json!({
-            "capabilities": capabilities,
-            "serverInfo": {
-                "name": "capdeck",
-                "title": "Capdeck",
-                "version": self.session.host().settings().version,
-            },
-        }));
-        if let Some(instructions) = view.instructions()
-            && let Ok(text) = serde_json::value::to_raw_value(&instructions)
-        {
-            result.insert("instructions".to_owned(), text);
-        }
-        result
-    }
-
     /// The view for a list. A legacy client is notified when this list changes later.
     async fn read(&self, list: ListKind, context: &CallContext) -> Arc<View> {
         let request = self.session.request(context);
@@ -102,18 +70,15 @@ impl DeckSession {
         context(exchange, NotificationPolicy::Nothing, legacy_logs)
     }
 
-    async fn call_tool(
-        &self,
-        params: Option<RawMembers>,
-        exchange: RequestExchange,
-    ) -> Result<Box<RawValue>, RpcError> {
+    async fn call_tool(&self, params: Option<RawMembers>, exchange: RequestExchange) -> RpcResult {
         let (name, request) = params::tool_call(params.unwrap_or_default())?;
         let era = exchange.revision.era();
         let context = self.context(exchange);
         let mounted = self.session.mounted_capsule();
         let outcome = calls::call_listed(self.session.request(&context), &name, request).await;
         if self.session.mounted_capsule() != mounted {
-            self.entries.notify_mount_change();
+            // Short addresses now belong to another capsule.
+            self.entries.listening.notify_lists(true, false);
         }
         match outcome {
             Ok(Some(result)) => Ok(result),
@@ -126,7 +91,7 @@ impl DeckSession {
         }
     }
 
-    fn set_log_level(&self, params: &RawMembers) -> Result<Box<RawValue>, RpcError> {
+    fn set_log_level(&self, params: &RawMembers) -> RpcResult {
         let name = params::text(params, "level")?;
         let level = McpLogLevel::parse(&name)
             .ok_or_else(|| RpcError::invalid_params(format!("there is no log level `{name}`")))?;
@@ -134,46 +99,27 @@ impl DeckSession {
         Ok(empty())
     }
 
-    /// One page of a list; `None` for other methods.
+    /// One page of a list.
     async fn list(
         &self,
-        method: &str,
+        list: ListKind,
+        key: &str,
         params: Option<&RawMembers>,
         context: &CallContext,
-    ) -> Option<Result<Box<RawValue>, RpcError>> {
-        Some(match method {
-            "tools/list" => {
-                page("tools", self.read(ListKind::Tools, context).await.tools(), params)
-            }
-            "resources/list" => self.list_resources(params, context).await,
-            "resources/templates/list" => {
-                let view = self.read(ListKind::Resources, context).await;
-                match page("resourceTemplates", &view.resource_templates(), params) {
-                    Ok(own) => self.entries.after_templates(own).await,
-                    Err(error) => Err(error),
-                }
-            }
-            "prompts/list" => {
-                let view = self.read(ListKind::Prompts, context).await;
-                match page("prompts", &view.prompts(), params) {
-                    Ok(own) => self.entries.after_prompts(own).await,
-                    Err(error) => Err(error),
-                }
-            }
-            _ => return None,
-        })
-    }
-
-    async fn list_resources(
-        &self,
-        params: Option<&RawMembers>,
-        context: &CallContext,
-    ) -> Result<Box<RawValue>, RpcError> {
-        if let Some(page) = self.entries.page(params).await? {
+    ) -> RpcResult {
+        if key == "resources"
+            && let Some(page) = self.entries.page(params).await?
+        {
             return Ok(page);
         }
-        let view = self.read(ListKind::Resources, context).await;
-        self.entries.after_resources(page("resources", &view.resources(), params)?).await
+        let view = self.read(list, context).await;
+        let own = match key {
+            "tools" => return page(key, view.tools(), params),
+            "resources" => page(key, &view.resources(), params)?,
+            "resourceTemplates" => page(key, &view.resource_templates(), params)?,
+            _ => page(key, &view.prompts(), params)?,
+        };
+        self.entries.append_to(key, own).await
     }
 
     async fn subscribe(&self, uri: &str, context: &CallContext) -> Result<(), CallError> {
@@ -193,8 +139,32 @@ impl DeckSession {
 
 #[async_trait]
 impl ServerSession for DeckSession {
+    /// The initialize result. It matches the handlers below.
     async fn describe(&self) -> Result<RawMembers, RpcError> {
-        Ok(self.introduction())
+        let view = self.session.view();
+        let mut capabilities = json!({
+            "tools": { "listChanged": true },
+            "resources": { "listChanged": true },
+            "prompts": { "listChanged": true },
+            "logging": {},
+            "extensions": { "io.modelcontextprotocol/skills": { "directoryRead": true } },
+        });
+        if view.offers_directly() {
+            capabilities["resources"]["subscribe"] = json!(true);
+            capabilities["completions"] = json!({});
+        }
+        let mut result = raw_members(json!({
+            "capabilities": capabilities,
+            "serverInfo": {
+                "name": "capdeck",
+                "title": "Capdeck",
+                "version": self.session.host().settings().version,
+            },
+        }))?;
+        if let Some(instructions) = view.instructions() {
+            result.insert("instructions".to_owned(), raw(&instructions)?);
+        }
+        Ok(result)
     }
 
     async fn request(
@@ -202,14 +172,21 @@ impl ServerSession for DeckSession {
         method: &str,
         params: Option<RawMembers>,
         exchange: RequestExchange,
-    ) -> Result<Box<RawValue>, RpcError> {
+    ) -> RpcResult {
         if method == "tools/call" {
             return self.call_tool(params, exchange).await;
         }
         let era = exchange.revision.era();
         let context = self.context(exchange.clone());
-        if let Some(answer) = self.list(method, params.as_ref(), &context).await {
-            return answer;
+        let list = match method {
+            "tools/list" => Some((ListKind::Tools, "tools")),
+            "resources/list" => Some((ListKind::Resources, "resources")),
+            "resources/templates/list" => Some((ListKind::Resources, "resourceTemplates")),
+            "prompts/list" => Some((ListKind::Prompts, "prompts")),
+            _ => None,
+        };
+        if let Some((list, key)) = list {
+            return self.list(list, key, params.as_ref(), &context).await;
         }
         if method == "subscriptions/listen" && era == Era::Modern {
             let wanted = ListenFilter::of(params.as_ref())?;
@@ -312,20 +289,4 @@ impl ListenSource for DeckSession {
             tracing::debug!(uri, %error, "cannot end the subscription of a resource");
         }
     }
-}
-
-fn raw(value: &impl serde::Serialize) -> Result<Box<RawValue>, RpcError> {
-    serde_json::value::to_raw_value(value).map_err(|error| RpcError::internal(error.to_string()))
-}
-
-fn empty() -> Box<RawValue> {
-    RawValue::from_string("{}".to_owned()).unwrap_or_default()
-}
-
-fn object(value: Value) -> RawMembers {
-    let Value::Object(members) = value else { return RawMembers::new() };
-    members
-        .into_iter()
-        .filter_map(|(key, value)| Some((key, serde_json::value::to_raw_value(&value).ok()?)))
-        .collect()
 }

@@ -1,5 +1,5 @@
-//! Notifies a client of changes in capsules, at their endpoints and in a deck. Changes out of the client's reach are filtered
-//! before.
+//! Capsule entries in sessions: in the lists of a deck, and with notifications of their changes, at endpoints of capsules and in
+//! a deck. Changes out of the client's reach are filtered before.
 
 use std::sync::{
     Arc,
@@ -7,14 +7,21 @@ use std::sync::{
 };
 
 use capdeck_host::{
-    CapsuleChange, CapsuleChanges, ChangeEvent, ChangeKind, EntryAddress, RawMembers,
+    CallError, CapsuleChange, CapsuleChanges, ChangeEvent, ChangeKind, EntryAddress, EntryPage,
+    ErrorCode, RawMembers, Session as HostSession, unknown_cursor,
 };
 use capdeck_mcp::RpcError;
 use parking_lot::Mutex;
-use serde_json::value::to_raw_value;
+use serde_json::{Value, json, value::RawValue};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::{client_streams::ClientStreams, seen_lists::ListKind};
+use super::{
+    client_streams::ClientStreams,
+    event_reaction::ListKind,
+    page::{append_items, is_last},
+    params::{self, RpcResult, raw},
+};
 
 /// Limit per client.
 const MAX_WATCHED_ENTRIES: usize = 1_024;
@@ -127,20 +134,133 @@ impl EntryListener {
             place.uri == change.uri.as_str()
                 && place.capsule.as_ref().is_none_or(|watched| watched == capsule)
         };
-        self.notify_updated(self.watched.watched_uris(is_changed));
+        self.streams.notify_updated(self.watched.watched_uris(is_changed));
     }
 
     pub(super) fn notify_everything(&self) {
         self.notify_lists(true, true);
-        self.notify_updated(self.watched.watched_uris(|_| true));
+        self.streams.notify_updated(self.watched.watched_uris(|_| true));
+    }
+}
+
+/// Capsules are not read before the client asks for entries.
+pub(super) struct DeckEntryLists {
+    session: Arc<HostSession>,
+    pub(super) listening: EntryListener,
+    is_wanted: AtomicBool,
+    following: tokio::sync::Mutex<Option<JoinHandle<()>>>,
+    ended: CancellationToken,
+}
+
+impl DeckEntryLists {
+    pub(super) fn new(
+        session: Arc<HostSession>,
+        streams: Arc<ClientStreams>,
+        ended: CancellationToken,
+    ) -> Arc<Self> {
+        let listening =
+            EntryListener { capsule: None, watched: Arc::<EntrySubscriptions>::default(), streams };
+        let (is_wanted, following) = (AtomicBool::new(false), tokio::sync::Mutex::default());
+        Arc::new(Self { session, listening, is_wanted, following, ended })
     }
 
-    fn notify_updated(&self, shown: Vec<String>) {
-        for uri in shown {
-            if let Ok(uri) = to_raw_value(&uri) {
-                let params = RawMembers::from_iter([("uri".to_owned(), uri)]);
-                self.streams.notify("notifications/resources/updated", Some(params));
+    /// A page of resources when the cursor belongs to entries.
+    pub(super) async fn page(
+        &self,
+        params: Option<&RawMembers>,
+    ) -> Result<Option<Box<RawValue>>, RpcError> {
+        let cursor = params.map(params::cursor).transpose()?.flatten();
+        let Some(cursor) = cursor.filter(|cursor| EntryPage::is_entry_uri(cursor)) else {
+            return Ok(None);
+        };
+        let page = match self.session.entries() {
+            Some(entries) => entries.resources(Some(&cursor)).await,
+            None => Err(unknown_cursor()),
+        };
+        let page = page.map_err(|error| RpcError::invalid_params(error.message))?;
+        append_items("resources", raw(&json!({ "resources": [] }))?, &page).map(Some)
+    }
+
+    /// The deck's page of a list; the first entries follow its last page.
+    pub(super) async fn append_to(&self, key: &str, own: Box<RawValue>) -> RpcResult {
+        let Some(entries) = self.session.entries().filter(|_| is_last(&own)) else {
+            return Ok(own);
+        };
+        let is_prompts = key == "prompts";
+        self.follow_lists(!is_prompts, is_prompts).await;
+        let page = match key {
+            "resources" => entries.resources(None).await.unwrap_or_default(),
+            "resourceTemplates" => into_page(entries.templates().await),
+            _ => into_page(entries.prompts().await),
+        };
+        append_items(key, own, &page)
+    }
+
+    /// Watches an entry. Returns false if the URI is not an entry.
+    pub(super) async fn watch(&self, uri: &str, once: bool) -> Result<bool, CallError> {
+        let Some(entries) = self.session.entries() else { return Ok(false) };
+        let Some(place) = entries.to_watch(uri).await else { return Ok(false) };
+        self.follow().await;
+        let watched = &self.listening.watched;
+        if once && watched.is_watched(uri) {
+            return Ok(true);
+        }
+        let watching = watched.watch(uri, place);
+        watching.map_err(|error| CallError::new(ErrorCode::RequestInvalid, error.message))?;
+        Ok(true)
+    }
+
+    /// Returns false if no watched entry has this URI.
+    pub(super) fn unwatch(&self, uri: &str) -> bool {
+        self.listening.watched.unwatch(uri)
+    }
+
+    pub(super) async fn follow_lists(&self, resources: bool, prompts: bool) {
+        if resources {
+            self.listening.watched.mark_resources_read();
+        }
+        if prompts {
+            self.listening.watched.mark_prompts_read();
+        }
+        self.follow().await;
+    }
+
+    /// New capsules may exist since the client started to listen.
+    pub(super) fn catalog_changed(self: &Arc<Self>) {
+        if self.is_wanted.load(Ordering::Relaxed) && self.session.offers_entries() {
+            let entries = Arc::clone(self);
+            tokio::spawn(async move {
+                // Changes before the subscription are reported immediately.
+                if entries.follow().await {
+                    entries.listening.notify_everything();
+                }
+            });
+        }
+    }
+
+    /// Subscribes to changes if there are entries. Returns true if the subscription is new.
+    async fn follow(&self) -> bool {
+        self.is_wanted.store(true, Ordering::Relaxed);
+        let mut following = self.following.lock().await;
+        if following.as_ref().is_some_and(|task| !task.is_finished()) {
+            return false;
+        }
+        let Some(entries) = self.session.entries() else { return false };
+        match entries.changes().await {
+            Ok(changes) => {
+                let task = self.listening.clone().follow(changes, self.ended.clone());
+                *following = Some(tokio::spawn(task));
+                true
+            }
+            Err(failure) => {
+                tracing::warn!(%failure, "cannot follow changes of capsules");
+                false
             }
         }
     }
+}
+
+/// Entries that are all on one page.
+fn into_page(resources: Vec<Value>) -> EntryPage {
+    EntryPage { resources, next_cursor: None }
 }

@@ -1,36 +1,18 @@
-//! Forwards changes to a client until its session ends.
+//! Forwards changes to a client until its session ends, and tracks which lists it has read.
 
-use std::sync::{Arc, Weak};
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
 
-use capdeck_host::{CapabilityId, HostEvent, RawMembers, Session as HostSession};
+use capdeck_host::{CapabilityId, HostEvent, Session as HostSession};
 use futures_util::{StreamExt as _, stream::pending};
-use serde_json::value::to_raw_value;
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    client_streams::ClientStreams,
-    deck_entry_lists::DeckEntryLists,
-    seen_lists::{ListKind, SeenLists},
-};
-
-const RESOURCE_UPDATED: &str = "notifications/resources/updated";
-
-/// `None` means missed events.
-trait EventReaction: Send + 'static {
-    fn react(&self, session: &HostSession, event: Option<&HostEvent>);
-}
-
-struct DeckClientReaction {
-    seen: Arc<SeenLists>,
-    entries: Weak<DeckEntryLists>,
-    streams: Arc<ClientStreams>,
-}
-
-struct ServerClientReaction {
-    id: CapabilityId,
-    streams: Arc<ClientStreams>,
-}
+use super::{client_streams::ClientStreams, entry_changes::DeckEntryLists};
 
 /// Notifies a client of the deck about changed lists and watched resources.
 pub(super) fn deck(
@@ -41,7 +23,26 @@ pub(super) fn deck(
     ended: CancellationToken,
 ) {
     let entries = Arc::downgrade(entries);
-    follow(session, DeckClientReaction { seen, entries, streams }, ended);
+    follow(session, ended, move |session, event| {
+        match event {
+            Some(event @ HostEvent::ServerNotified { .. }) => {
+                streams.notify_updated(session.watched_resource(event));
+                return;
+            }
+            // The catalog reports changes of the deck.
+            Some(HostEvent::TaskChanged { .. } | HostEvent::ListsChanged { .. }) => return,
+            Some(HostEvent::CatalogChanged) | None => {}
+        }
+        if let Some(entries) = entries.upgrade() {
+            entries.catalog_changed();
+        }
+        for list in seen.take_outdated(session) {
+            streams.notify(list.changed(), None);
+        }
+        if event.is_none() {
+            streams.notify_updated(session.watched_resources());
+        }
+    });
 }
 
 /// Notifies a client of one server about events on a shared connection.
@@ -51,10 +52,51 @@ pub(super) fn one_server(
     streams: Arc<ClientStreams>,
     ended: CancellationToken,
 ) {
-    follow(session, ServerClientReaction { id, streams }, ended);
+    let notify_lists = {
+        let streams = Arc::clone(&streams);
+        move || ListKind::ALL.iter().for_each(|list| streams.notify(list.changed(), None))
+    };
+    follow(session, ended, move |session, event| {
+        let is_visible = || session.snapshot().capability(id.as_str()).is_ok();
+        match event {
+            Some(HostEvent::CatalogChanged) => {}
+            Some(HostEvent::ListsChanged { capability }) => {
+                if *capability == id && is_visible() {
+                    notify_lists();
+                }
+            }
+            Some(event @ HostEvent::TaskChanged { capability, .. }) => {
+                if *capability == id
+                    && is_visible()
+                    && let Some((method, task)) = session.task_notice(event)
+                {
+                    streams.notify(method, Some(task));
+                }
+            }
+            // Events of the session's own connection arrive there.
+            _ if !session.shares_connection(id.as_str()) => {}
+            Some(event @ HostEvent::ServerNotified { capability, method, params, .. }) => {
+                let concerns_client = || {
+                    method.ends_with("/list_changed") || session.watched_resource(event).is_some()
+                };
+                if *capability == id && is_visible() && concerns_client() {
+                    streams.notify(method, params.as_deref().cloned());
+                }
+            }
+            None => {
+                notify_lists();
+                streams.notify_updated(session.watched_resources());
+            }
+        }
+    });
 }
 
-fn follow(session: &Arc<HostSession>, reaction: impl EventReaction, ended: CancellationToken) {
+/// Reacts to every event; `None` means missed events.
+fn follow(
+    session: &Arc<HostSession>,
+    ended: CancellationToken,
+    react: impl Fn(&HostSession, Option<&HostEvent>) + Send + 'static,
+) {
     let mut events = session.host().events();
     let mut grants = session.grant_changes().unwrap_or_else(|| pending().boxed());
     let session = Arc::downgrade(session);
@@ -72,88 +114,83 @@ fn follow(session: &Arc<HostSession>, reaction: impl EventReaction, ended: Cance
                 Err(RecvError::Closed) => return,
             };
             let Some(session) = session.upgrade() else { return };
-            reaction.react(&session, event.as_ref());
+            react(&session, event.as_ref());
         }
     });
 }
 
-impl EventReaction for DeckClientReaction {
-    fn react(&self, session: &HostSession, event: Option<&HostEvent>) {
-        match event {
-            Some(event @ HostEvent::ServerNotified { .. }) => {
-                notify_resources(&self.streams, session.watched_resource(event));
-                return;
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ListKind {
+    Tools,
+    Resources,
+    Prompts,
+}
+
+/// A digest per list. A list that was never read cannot be outdated.
+#[derive(Debug, Default)]
+pub(super) struct SeenLists(Mutex<[Option<u64>; 3]>);
+
+impl ListKind {
+    pub(super) const ALL: [Self; 3] = [Self::Tools, Self::Resources, Self::Prompts];
+
+    pub(super) fn changed(self) -> &'static str {
+        match self {
+            Self::Tools => "notifications/tools/list_changed",
+            Self::Resources => "notifications/resources/list_changed",
+            Self::Prompts => "notifications/prompts/list_changed",
+        }
+    }
+
+    fn read(self, session: &HostSession) -> u64 {
+        let view = session.view();
+        match self {
+            Self::Tools => digest(&[view.tools()], false),
+            Self::Resources => {
+                let lists = [&*view.resources(), &*view.resource_templates()];
+                digest(&lists, session.offers_entries())
             }
-            // The catalog reports changes of the deck.
-            Some(HostEvent::TaskChanged { .. } | HostEvent::ListsChanged { .. }) => return,
-            Some(HostEvent::CatalogChanged) | None => {}
-        }
-        if let Some(entries) = self.entries.upgrade() {
-            entries.catalog_changed();
-        }
-        for list in self.seen.take_outdated(session) {
-            self.streams.notify(list.changed(), None);
-        }
-        if event.is_none() {
-            notify_resources(&self.streams, session.watched_resources());
+            Self::Prompts => digest(&[&view.prompts()], session.offers_entries()),
         }
     }
 }
 
-impl EventReaction for ServerClientReaction {
-    fn react(&self, session: &HostSession, event: Option<&HostEvent>) {
-        match event {
-            Some(HostEvent::CatalogChanged) => {}
-            Some(HostEvent::ListsChanged { capability }) => {
-                if *capability == self.id
-                    && session.snapshot().capability(capability.as_str()).is_ok()
-                {
-                    self.notify_lists();
-                }
-            }
-            Some(event @ HostEvent::TaskChanged { capability, .. }) => {
-                if *capability == self.id
-                    && session.snapshot().capability(capability.as_str()).is_ok()
-                    && let Some((method, task)) = session.task_notice(event)
-                {
-                    self.streams.notify(method, Some(task));
-                }
-            }
-            // Events of the session's own connection arrive there.
-            _ if !session.shares_connection(self.id.as_str()) => {}
-            Some(event @ HostEvent::ServerNotified { capability, method, params, .. }) => {
-                if *capability != self.id
-                    || session.snapshot().capability(capability.as_str()).is_err()
-                {
-                    return;
-                }
-                let concerns_client =
-                    method.ends_with("/list_changed") || session.watched_resource(event).is_some();
-                if concerns_client {
-                    self.streams.notify(method, params.as_deref().cloned());
-                }
-            }
-            None => {
-                self.notify_lists();
-                notify_resources(&self.streams, session.watched_resources());
-            }
+impl SeenLists {
+    pub(super) fn record_read(&self, list: ListKind, session: &HostSession) {
+        let now = list.read(session);
+        if let Some(seen) = self.0.lock().get_mut(list as usize) {
+            *seen = Some(now);
         }
     }
-}
 
-impl ServerClientReaction {
-    fn notify_lists(&self) {
+    /// The client listens for changes of this list, independent of what it reads.
+    pub(super) fn record_subscription(&self, list: ListKind, session: &HostSession) {
+        let now = list.read(session);
+        if let Some(seen) = self.0.lock().get_mut(list as usize) {
+            seen.get_or_insert(now);
+        }
+    }
+
+    pub(super) fn take_outdated(&self, session: &HostSession) -> Vec<ListKind> {
+        let mut outdated = Vec::new();
         for list in ListKind::ALL {
-            self.streams.notify(list.changed(), None);
+            let Some(before) = self.0.lock().get(list as usize).copied().flatten() else {
+                continue;
+            };
+            if list.read(session) != before {
+                outdated.push(list);
+                self.record_read(list, session);
+            }
         }
+        outdated
     }
 }
 
-fn notify_resources(streams: &ClientStreams, resources: impl IntoIterator<Item = String>) {
-    for uri in resources {
-        if let Ok(uri) = to_raw_value(&uri) {
-            let params = RawMembers::from_iter([("uri".to_owned(), uri)]);
-            streams.notify(RESOURCE_UPDATED, Some(params));
-        }
+/// Detects a change without a copy of every list. Capsule entries report their own changes, so only their presence counts.
+fn digest(lists: &[&RawValue], with_entries: bool) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    with_entries.hash(&mut hasher);
+    for list in lists {
+        list.get().hash(&mut hasher);
     }
+    hasher.finish()
 }

@@ -1,8 +1,12 @@
-//! The mapping between call errors and MCP errors.
+//! The mapping of call errors and capsule errors to MCP errors. Capsule tools return their errors in their results.
 
-use capdeck_host::{CallError, ErrorCode, ErrorKind, RpcFailure};
+use capdeck_host::{
+    CallError, CapsuleError, CapsuleErrorCode as Code, ErrorCode, ErrorKind, RpcFailure,
+};
 use capdeck_mcp::{Era, RpcError};
-use serde_json::{Map, Value, json, value::RawValue};
+use serde_json::{Map, Value, json};
+
+use super::params::{RpcResult, raw};
 
 /// MCP's code for an unknown resource, up to revision 2025-11-25.
 pub(super) const RESOURCE_NOT_FOUND: i64 = -32002;
@@ -12,7 +16,7 @@ pub(super) const RESOURCE_NOT_FOUND: i64 = -32002;
 const URL_ELICITATION_REQUIRED: i64 = -32042;
 
 /// A failed tool call as a tool result, so that the model can read it.
-pub(super) fn as_tool_result(error: &CallError) -> Result<Box<RawValue>, RpcError> {
+pub(super) fn as_tool_result(error: &CallError) -> RpcResult {
     log(error);
     let mut facts = Map::new();
     facts.insert("code".to_owned(), json!(error.code.as_str()));
@@ -26,12 +30,11 @@ pub(super) fn as_tool_result(error: &CallError) -> Result<Box<RawValue>, RpcErro
         text.push_str(&format!("\n{details}"));
         facts.insert("details".to_owned(), details);
     }
-    serde_json::value::to_raw_value(&json!({
+    raw(&json!({
         "content": [{ "type": "text", "text": text }],
         "structuredContent": { "error": facts },
         "isError": true,
     }))
-    .map_err(|error| RpcError::internal(error.to_string()))
 }
 
 /// A failed request other than a tool call. A server's error passes through with its code and data.
@@ -54,16 +57,7 @@ pub(super) fn as_rpc_error(error: &CallError, era: Era) -> RpcError {
         ErrorKind::Denied | ErrorKind::NeedsLogin | ErrorKind::Unavailable => RpcError::REFUSED,
         ErrorKind::TimedOut | ErrorKind::BackendFailed | ErrorKind::Bug => RpcError::INTERNAL_ERROR,
     };
-    let message = match &error.hint {
-        Some(hint) => format!("{} ({hint})", error.message),
-        None => error.message.clone(),
-    };
-    let facts = json!({ "code": error.code.as_str(), "details": error.data });
-    let failure = RpcError::new(code, message);
-    match serde_json::value::to_raw_value(&facts) {
-        Ok(data) => failure.with_data(data),
-        Err(_) => failure,
-    }
+    described(code, &error.message, error.hint.as_deref(), error.code.as_str(), error.data.as_ref())
 }
 
 /// True when the person must open an address first.
@@ -108,5 +102,66 @@ fn log(error: &CallError) {
         tracing::error!(code = error.code.as_str(), detail, "{}", error.message);
     } else {
         tracing::debug!(code = error.code.as_str(), detail, "{}", error.message);
+    }
+}
+
+/// For a request that is neither a tool call nor about a resource.
+pub(super) fn of_capsules(error: &CapsuleError) -> RpcError {
+    let code = match error.code {
+        Code::ForbiddenRole
+        | Code::ForbiddenScope
+        | Code::CapsuleRequired
+        | Code::InUse
+        | Code::ReadOnly => RpcError::REFUSED,
+        Code::IoFailed
+        | Code::StorageFull
+        | Code::PermissionDenied
+        | Code::Damaged
+        | Code::Internal
+        | Code::AuditFailed
+        | Code::Closed
+        | Code::UnsafePath => RpcError::INTERNAL_ERROR,
+        _ => RpcError::INVALID_PARAMS,
+    };
+    with_code(code, error)
+}
+
+/// For a resource. Malformed addresses, unknown schemes and entries out of reach are all "not found".
+pub(super) fn of_resource(error: &CapsuleError, era: Era) -> RpcError {
+    match error.code {
+        Code::NotFound | Code::CapsuleNotFound | Code::InvalidUri | Code::UnknownScheme => {
+            with_code(code_in(era, RESOURCE_NOT_FOUND), error)
+        }
+        _ => of_capsules(error),
+    }
+}
+
+fn with_code(code: i64, error: &CapsuleError) -> RpcError {
+    tracing::debug!(code = error.code.as_str(), "{}", error.message);
+    described(
+        code,
+        &error.message,
+        error.hint.as_deref(),
+        error.code.as_str(),
+        error.data().as_ref(),
+    )
+}
+
+/// An error whose data names the host's own code.
+fn described(
+    code: i64,
+    message: &str,
+    hint: Option<&str>,
+    name: &str,
+    details: Option<&Value>,
+) -> RpcError {
+    let message = match hint {
+        Some(hint) => format!("{message} ({hint})"),
+        None => message.to_owned(),
+    };
+    let failure = RpcError::new(code, message);
+    match serde_json::value::to_raw_value(&json!({ "code": name, "details": details })) {
+        Ok(data) => failure.with_data(data),
+        Err(_) => failure,
     }
 }

@@ -10,10 +10,9 @@ use capdeck_mcp::{
     server::{RequestExchange, ServerSession},
 };
 use futures_util::StreamExt as _;
-use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-use super::{client_streams::ClientStreams, seen_lists::ListKind};
+use super::{client_streams::ClientStreams, event_reaction::ListKind, params::RpcResult};
 
 /// Two sessions of one client, selected per request.
 pub(super) struct GrantedSession {
@@ -73,7 +72,7 @@ impl ServerSession for GrantedSession {
         method: &str,
         params: Option<RawMembers>,
         exchange: RequestExchange,
-    ) -> Result<Box<RawValue>, RpcError> {
+    ) -> RpcResult {
         let session = match method {
             "tools/call" => {
                 let name = params.as_ref().and_then(|params| params.get("name"));

@@ -2,29 +2,18 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use capdeck_host::RawMembers;
+use capdeck_host::{EntryPage, RawMembers};
 use capdeck_mcp::RpcError;
-use serde_json::{
-    Value,
-    value::{RawValue, to_raw_value},
-};
+use serde_json::value::RawValue;
+
+use super::params::{RpcResult, raw};
 
 /// A page ends with the item that exceeds this size.
 const PAGE_BYTES: usize = 256 * 1024;
 
-#[derive(Debug, Default)]
-pub(super) struct ListContinuation {
-    pub(super) items: Vec<Value>,
-    pub(super) next_cursor: Option<String>,
-}
-
 /// Appends items to the last page of a list.
-pub(super) fn append_items(
-    key: &str,
-    page: Box<RawValue>,
-    following: &ListContinuation,
-) -> Result<Box<RawValue>, RpcError> {
-    if following.items.is_empty() && following.next_cursor.is_none() {
+pub(super) fn append_items(key: &str, page: Box<RawValue>, following: &EntryPage) -> RpcResult {
+    if following.resources.is_empty() && following.next_cursor.is_none() {
         return Ok(page);
     }
     let internal = |error: serde_json::Error| RpcError::internal(error.to_string());
@@ -33,14 +22,14 @@ pub(super) fn append_items(
         Some(items) => serde_json::from_str(items.get()).map_err(internal)?,
         None => Vec::new(),
     };
-    for item in &following.items {
-        items.push(to_raw_value(item).map_err(internal)?);
+    for item in &following.resources {
+        items.push(raw(item)?);
     }
-    members.insert(key.to_owned(), to_raw_value(&items).map_err(internal)?);
+    members.insert(key.to_owned(), raw(&items)?);
     if let Some(next) = &following.next_cursor {
-        members.insert("nextCursor".to_owned(), to_raw_value(next).map_err(internal)?);
+        members.insert("nextCursor".to_owned(), raw(next)?);
     }
-    to_raw_value(&members).map_err(internal)
+    raw(&members)
 }
 
 pub(super) fn is_last(page: &RawValue) -> bool {
@@ -50,11 +39,7 @@ pub(super) fn is_last(page: &RawValue) -> bool {
 
 /// One page of a list: `{"<key>": […], "nextCursor"?: …}`. A cursor contains a digest of the list, so cursors of other or
 /// changed lists are rejected.
-pub(super) fn page(
-    key: &str,
-    items: &RawValue,
-    params: Option<&RawMembers>,
-) -> Result<Box<RawValue>, RpcError> {
+pub(super) fn page(key: &str, items: &RawValue, params: Option<&RawMembers>) -> RpcResult {
     let cursor = params.and_then(|params| params.get("cursor")).filter(|text| text.get() != "null");
     if cursor.is_none() && items.get().len() <= PAGE_BYTES {
         return render(&format!("{{\"{key}\":{}}}", items.get()));
@@ -105,7 +90,7 @@ fn digest(items: &RawValue) -> u64 {
     hasher.finish()
 }
 
-fn render(text: &str) -> Result<Box<RawValue>, RpcError> {
+fn render(text: &str) -> RpcResult {
     RawValue::from_string(text.to_owned()).map_err(|error| RpcError::internal(error.to_string()))
 }
 

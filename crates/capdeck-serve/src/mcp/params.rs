@@ -1,9 +1,15 @@
-//! Parses request parameters and passes the rest through unchanged.
+//! Parses request parameters and passes the rest through unchanged; JSON of responses.
 
 use capdeck_host::{RawMembers, ToolRequest};
 use capdeck_mcp::{HeaderParams, RpcError};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde::{Deserialize, Serialize};
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
+
+/// The result of a request.
+pub(super) type RpcResult = Result<Box<RawValue>, RpcError>;
 
 pub(super) fn text(params: &RawMembers, key: &str) -> Result<String, RpcError> {
     params
@@ -61,8 +67,22 @@ fn without_progress_token(meta: &RawValue) -> Option<RawMembers> {
 pub(super) fn strip_progress_token(params: &mut RawMembers) {
     let Some(meta) = params.shift_remove("_meta") else { return };
     if let Some(meta) = without_progress_token(&meta)
-        && let Ok(meta) = serde_json::value::to_raw_value(&meta)
+        && let Ok(meta) = to_raw_value(&meta)
     {
         params.insert("_meta".to_owned(), meta);
     }
+}
+
+pub(super) fn raw(value: &impl Serialize) -> RpcResult {
+    to_raw_value(value).map_err(|error| RpcError::internal(error.to_string()))
+}
+
+/// The result of a request that is only acknowledged.
+pub(super) fn empty() -> Box<RawValue> {
+    RawValue::from_string("{}".to_owned()).unwrap_or_default()
+}
+
+pub(super) fn raw_members(value: Value) -> Result<RawMembers, RpcError> {
+    let Value::Object(members) = value else { return Ok(RawMembers::new()) };
+    members.into_iter().map(|(key, value)| Ok((key, raw(&value)?))).collect()
 }

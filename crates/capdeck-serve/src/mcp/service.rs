@@ -1,24 +1,25 @@
 //! Opens one session per client: the whole deck, one capability, or only capsules.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
+use capdeck_auth::inbound::OAuthScope;
 use capdeck_host::{
-    Access, ClientProfile, Host, Principal, SessionContinuity, SessionScope, SessionSettings,
-    SharedAccess, TaskForm,
+    Access, CapsuleTool, ClientProfile, Host, Principal, SessionContinuity, SessionScope,
+    SessionSettings, SharedAccess, TaskForm, ViewPolicy, capsule_scope,
 };
 use capdeck_mcp::{
-    Era, RpcError,
+    Era, RpcError, TextSealer,
     server::{ClientHello, ClientPeer, MissingScopes, ServerSession, SessionFactory, SessionOwner},
 };
 use serde_json::value::RawValue;
 
 use super::{
-    capsule_mcp_client::{CapsuleMcpClient, ShareAccess},
+    capsule_mcp_client::{CapsuleMcpClient, CapsuleReference, ShareAccess, reach},
     capsule_mcp_session::CapsuleMcpSession,
-    client_listener::ClientListener,
-    client_streams::ClientStreams,
+    client_streams::{ClientListener, ClientStreams},
     deck_session::DeckSession,
+    failure,
     granted_session::GrantedSession,
     params,
     transparent_session::TransparentSession,
@@ -127,5 +128,77 @@ impl McpService {
             SessionScope::Transparent(id) => TransparentSession::open(id.clone(), session, streams),
             SessionScope::Deck(_) | SessionScope::Operator => DeckSession::open(session, streams),
         }
+    }
+}
+
+pub(crate) struct CapsuleMcpService {
+    host: Host,
+    /// The id, which survives a rename.
+    id: String,
+    /// The project whose files are checked against anchors, if all clients work in one.
+    project: Option<PathBuf>,
+}
+
+impl CapsuleMcpService {
+    pub(crate) fn new(host: Host, id: String) -> Arc<Self> {
+        Arc::new(Self { host, id, project: None })
+    }
+
+    pub(crate) fn in_project(host: Host, id: String) -> Arc<Self> {
+        let project = host.settings().project.as_ref().map(|project| project.dir.clone());
+        Arc::new(Self { host, id, project })
+    }
+}
+
+#[async_trait]
+impl SessionFactory for CapsuleMcpService {
+    async fn open(
+        &self,
+        hello: ClientHello,
+        peer: ClientPeer,
+    ) -> Result<Arc<dyn ServerSession>, RpcError> {
+        let place =
+            CapsuleReference::find_within(&self.host, &self.id, reach(&hello.extensions)).await;
+        let place = place.map_err(|failure| failure::of_capsules(&failure))?;
+        let (Some(place), Some(service)) = (place, self.host.capsules()) else {
+            let message = format!("there is no capsule `{}`", self.id);
+            return Err(RpcError::new(RpcError::REFUSED, message));
+        };
+        let client = CapsuleMcpClient::new(&self.host, service.clone(), &hello)
+            .bound_to(&place)
+            .in_project(self.project.clone());
+        CapsuleMcpSession::open(client, ClientStreams::new(hello.revision, peer)).await
+    }
+
+    fn missing_scopes(
+        &self,
+        extensions: &http::Extensions,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Option<MissingScopes> {
+        let access = extensions.get::<SharedAccess>()?.access();
+        let (name, arguments) = params::called_tool(method, params)?;
+        let needed = capsule_scope(CapsuleTool::named(&name)?, arguments.as_deref());
+        let missing = access.missing([needed]);
+        let is_complete = missing.is_empty() || access.scopes.allows(OAuthScope::CapsuleWrite);
+        (!is_complete).then(|| MissingScopes(missing.to_string()))
+    }
+}
+
+/// Uses the host's persistent key, so that a question survives a restart. Endpoints cannot open each other's state.
+pub(crate) fn sealer(host: &Host, scope: &SessionScope) -> TextSealer {
+    let sealer = match host.seal_key() {
+        Ok(key) => TextSealer::new(&key),
+        Err(error) => {
+            tracing::warn!(%error, "the host has no persistent key; open questions end with the process");
+            TextSealer::random()
+        }
+    };
+    match scope {
+        SessionScope::Deck(ViewPolicy { view: Some(name), .. }) => {
+            sealer.scoped(format!("view {name}"))
+        }
+        SessionScope::Deck(_) | SessionScope::Operator => sealer.scoped("deck"),
+        SessionScope::Transparent(id) => sealer.scoped(format!("server {id}")),
     }
 }

@@ -16,12 +16,10 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    caller::{NotificationPolicy, context},
-    client_streams::{ClientStreams, ListenFilter},
+    caller::{LogFilter, NotificationPolicy, context},
+    client_streams::{ClientStreams, ListenFilter, ListenSource, listen},
     event_reaction, failure,
-    listen::{ListenSource, listen},
-    log_level::{LogFilter, McpLogLevel},
-    params,
+    params::{self, RpcResult, empty, raw},
 };
 
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -47,30 +45,13 @@ impl TransparentSession {
         Arc::new(Self { id, session, streams, log_level: Mutex::new(None), ended })
     }
 
-    /// Connects to the server and repeats its initialize result.
-    async fn introduction(&self) -> Result<RawMembers, RpcError> {
-        let waiting = CallContext::detached(START_TIMEOUT);
-        let facts =
-            transparent::server_facts(&self.session.request(&waiting), self.id.as_str()).await;
-        // These errors exist in both eras.
-        let mut facts = facts.map_err(|error| failure::as_rpc_error(&error, Era::Modern))?;
-        self.session.describe_tasks(&mut facts);
-        let mut result = RawMembers::new();
-        result.insert("capabilities".to_owned(), raw(&facts.capabilities)?);
-        result.insert("serverInfo".to_owned(), raw(&facts.server_info)?);
-        if let Some(instructions) = &facts.instructions {
-            result.insert("instructions".to_owned(), raw(instructions)?);
-        }
-        Ok(result)
-    }
-
     /// Log messages for a legacy client. A legacy server filters by itself.
     fn legacy_logs(&self) -> LogFilter {
         if !self.session.shares_connection(self.id.as_str()) {
             return LogFilter::All;
         }
         let level = self.log_level.lock();
-        LogFilter::from_level(level.as_deref().unwrap_or(McpLogLevel::Info.as_str()))
+        LogFilter::from_level(level.as_deref().unwrap_or("info"))
     }
 
     async fn set_log_level(
@@ -98,7 +79,7 @@ impl TransparentSession {
         params: Option<RawMembers>,
         era: Era,
         context: &CallContext,
-    ) -> Result<Box<RawValue>, RpcError> {
+    ) -> RpcResult {
         let (name, mut request) = params::tool_call(params.unwrap_or_default())?;
         (request.capability, request.tool) = (self.id.to_string(), name);
         match calls::call(self.session.request(context), &request).await {
@@ -114,7 +95,7 @@ impl TransparentSession {
         params: Option<RawMembers>,
         era: Era,
         context: &CallContext,
-    ) -> Result<Box<RawValue>, RpcError> {
+    ) -> RpcResult {
         let id = self.id.as_str();
         let uri = || params::text(params.as_ref().unwrap_or(&RawMembers::new()), "uri");
         let request = &self.session.request(context);
@@ -141,8 +122,21 @@ impl TransparentSession {
 
 #[async_trait]
 impl ServerSession for TransparentSession {
+    /// Connects to the server and repeats its initialize result.
     async fn describe(&self) -> Result<RawMembers, RpcError> {
-        self.introduction().await
+        let waiting = CallContext::detached(START_TIMEOUT);
+        let facts =
+            transparent::server_facts(&self.session.request(&waiting), self.id.as_str()).await;
+        // These errors exist in both eras.
+        let mut facts = facts.map_err(|error| failure::as_rpc_error(&error, Era::Modern))?;
+        self.session.describe_tasks(&mut facts);
+        let mut result = RawMembers::new();
+        result.insert("capabilities".to_owned(), raw(&facts.capabilities)?);
+        result.insert("serverInfo".to_owned(), raw(&facts.server_info)?);
+        if let Some(instructions) = &facts.instructions {
+            result.insert("instructions".to_owned(), raw(instructions)?);
+        }
+        Ok(result)
     }
 
     async fn request(
@@ -150,7 +144,7 @@ impl ServerSession for TransparentSession {
         method: &str,
         params: Option<RawMembers>,
         exchange: RequestExchange,
-    ) -> Result<Box<RawValue>, RpcError> {
+    ) -> RpcResult {
         let era = exchange.revision.era();
         let context = context(exchange.clone(), NotificationPolicy::Everything, self.legacy_logs());
         if method == "tools/call" {
@@ -238,12 +232,4 @@ impl ListenSource for TransparentSession {
             tracing::debug!(uri, %error, "cannot end the subscription of a resource");
         }
     }
-}
-
-fn empty() -> Box<RawValue> {
-    RawValue::from_string("{}".to_owned()).unwrap_or_default()
-}
-
-fn raw(value: &impl serde::Serialize) -> Result<Box<RawValue>, RpcError> {
-    serde_json::value::to_raw_value(value).map_err(|error| RpcError::internal(error.to_string()))
 }

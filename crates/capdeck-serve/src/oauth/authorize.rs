@@ -15,12 +15,16 @@ use capdeck_auth::inbound::{
 use http::{HeaderMap, StatusCode, Uri, header, request::Parts};
 
 use super::{
-    OauthForm, authorize_request::AuthorizeRequest, consent_choice::ConsentChoice,
-    consent_offer::ConsentOffer, consent_page::ConsentPage, html::refusal, invalid_request,
-    metadata::no_registry, sign_in_page,
+    OauthForm,
+    authorize_request::AuthorizeRequest,
+    consent_offer::{ConsentChoice, ConsentOffer},
+    consent_page::ConsentPage,
+    html::{client_url, invalid_request, redirect_to_client, refusal},
+    metadata::no_registry,
+    sign_in_page,
 };
 use crate::{
-    browser_cookie,
+    cookies,
     http_state::HttpState,
     transport::http::{ClientAddress, read_form},
 };
@@ -40,50 +44,46 @@ pub(super) async fn show_authorize_page(
     uri: Uri,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
-) -> Response {
-    let Some(registry) = http_state.registry() else { return no_registry() };
+) -> Result<Response, Response> {
+    let registry = http_state.registry().ok_or_else(no_registry)?;
     let form = OauthForm::parse(query.unwrap_or_default().as_bytes());
     let address = address.map(|address| address.0);
     let issuer = http_state.issuer(&headers, address);
-    let client = match known_client(&http_state, registry, &form).await {
-        Ok(client) => client,
-        Err(page) => return page,
-    };
+    let client = known_client(&http_state, registry, &form).await?;
     let request = match AuthorizeRequest::read(&form, client.client(), &issuer) {
         Ok(request) => request,
         Err(AuthorizationError::Page { reason }) => {
-            return refusal(StatusCode::BAD_REQUEST, "Sign-in failed", reason);
+            return Err(refusal(StatusCode::BAD_REQUEST, "Sign-in failed", reason));
         }
         Err(AuthorizationError::SendBack { redirect_uri, code, reason }) => {
             let fields = [("error", code), ("error_description", reason.as_str())];
             let state = form.last_value("state");
-            let url = invalid_request::address(&redirect_uri, state, &issuer, &fields);
+            let url = client_url(&redirect_uri, state, &issuer, &fields);
             let person = person(&http_state, &headers, address);
             let client = client.client();
             let is_let_in = |person: ConsentOperator| {
                 registry.clients().has_let_in(&person.operator.id, &client.id)
             };
-            return match person.is_some_and(is_let_in) {
-                true => invalid_request::send_to(url.as_ref()),
-                false => invalid_request::show(&client.name, &reason, url.as_ref()),
-            };
+            return Err(match person.is_some_and(is_let_in) {
+                true => redirect_to_client(url.as_ref()),
+                false => invalid_request(&client.name, &reason, url.as_ref()),
+            });
         }
     };
     let Some(person) = person(&http_state, &headers, address) else {
         let path = uri.path_and_query().map_or("/oauth/authorize", |path| path.as_str());
-        return sign_in_page::ask(&http_state, path, None);
+        return Err(sign_in_page::ask(&http_state, path, None));
     };
     show(&http_state, client.client(), &request, &person, None).await
 }
 
 /// `POST /oauth/authorize`: handles the decision.
-pub(super) async fn decide(State(http_state): State<Arc<HttpState>>, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
-    let form = match read_form(&parts.headers, body).await {
-        Ok(text) => OauthForm::parse(&text),
-        Err(refusal) => return refusal,
-    };
-    let Some(registry) = http_state.registry() else { return no_registry() };
+pub(super) async fn decide(
+    State(http_state): State<Arc<HttpState>>,
+    request: Request,
+) -> Result<Response, Response> {
+    let (parts, form) = read_form(request).await?;
+    let registry = http_state.registry().ok_or_else(no_registry)?;
     let person = person(&http_state, &parts.headers, parts.extensions.get().copied());
     let opened = person.as_ref().zip(form.last_value("request")).and_then(|(person, sealed)| {
         http_state.seal.open::<AuthorizeRequest>(PURPOSE, &person.binding, sealed)
@@ -91,27 +91,22 @@ pub(super) async fn decide(State(http_state): State<Arc<HttpState>>, request: Re
     let (Some(person), Some(request)) = (person, opened) else {
         let why =
             "The form has expired or is not from this page. Start the sign-in again in the client.";
-        return refusal(StatusCode::FORBIDDEN, "Start again", why);
+        return Err(refusal(StatusCode::FORBIDDEN, "Start again", why));
     };
     if form.last_value("decision") != Some("approve") {
         let fields =
             [("error", "access_denied"), ("error_description", "the person denied the request")];
-        return redirect_to_client(&request, &fields);
+        return Ok(answer_client(&request, &fields));
     }
     // The client may have changed since the page was shown.
     let client = match find_client(&http_state, registry, &request.client_id).await {
         Ok(client) if client.client().has_redirect(&request.redirect_uri) => client,
         Ok(_) | Err(_) => {
             let why = "The client has changed since this page was shown. Start the sign-in again in the client.";
-            return refusal(StatusCode::BAD_REQUEST, "Start again", why);
+            return Err(refusal(StatusCode::BAD_REQUEST, "Start again", why));
         }
     };
-    let (operator, resource) = (&person.operator, request.resource());
-    let offer =
-        match ConsentOffer::for_request(&http_state, operator, &resource, &request.scopes).await {
-            Ok(offer) => offer,
-            Err(failure) => return capsules_unreachable(&failure.message),
-        };
+    let offer = consent_offer(&http_state, &person, &request).await?;
     let choice = match ConsentChoice::read(&form, &request, &offer) {
         Ok(choice) => choice,
         Err(problem) => {
@@ -120,10 +115,10 @@ pub(super) async fn decide(State(http_state): State<Arc<HttpState>>, request: Re
     };
     let caller = caller(&person, &parts);
     match grant(registry, &caller, &client, &request, &person, choice).await {
-        Ok(Some(code)) => redirect_to_client(&request, &[("code", &code)]),
+        Ok(Some(code)) => Ok(answer_client(&request, &[("code", &code)])),
         Ok(None) => {
             let why = "Your request is pending. After an approver has approved it, start the sign-in again in the client.";
-            refusal(StatusCode::ACCEPTED, "Approval required", why)
+            Ok(refusal(StatusCode::ACCEPTED, "Approval required", why))
         }
         Err(RegistryError::Invalid { what, reason }) => {
             let problem = format!("`{what}`: {reason}");
@@ -132,7 +127,7 @@ pub(super) async fn decide(State(http_state): State<Arc<HttpState>>, request: Re
         Err(error) => {
             tracing::error!(%error, "cannot grant a client access");
             let why = error.to_string();
-            refusal(StatusCode::SERVICE_UNAVAILABLE, "Sign-in failed", &why)
+            Err(refusal(StatusCode::SERVICE_UNAVAILABLE, "Sign-in failed", &why))
         }
     }
 }
@@ -210,20 +205,29 @@ async fn show(
     request: &AuthorizeRequest,
     person: &ConsentOperator,
     problem: Option<&str>,
-) -> Response {
-    let operator = &person.operator;
-    let resource = request.resource();
-    let offer =
-        match ConsentOffer::for_request(http_state, operator, &resource, &request.scopes).await {
-            Ok(offer) => offer,
-            Err(failure) => return capsules_unreachable(&failure.message),
-        };
+) -> Result<Response, Response> {
+    let offer = consent_offer(http_state, person, request).await?;
     if offer.is_empty() {
         let why = "You have no access that you can grant to this client.";
-        return refusal(StatusCode::NOT_FOUND, "Nothing to grant", why);
+        return Err(refusal(StatusCode::NOT_FOUND, "Nothing to grant", why));
     }
     let sealed = http_state.seal.seal(PURPOSE, &person.binding, request);
-    ConsentPage { client, request, operator, offer: &offer, sealed: &sealed, problem }.render()
+    let operator = &person.operator;
+    Ok(ConsentPage { client, request, operator, offer: &offer, sealed: &sealed, problem }.render())
+}
+
+async fn consent_offer(
+    http_state: &HttpState,
+    person: &ConsentOperator,
+    request: &AuthorizeRequest,
+) -> Result<ConsentOffer, Response> {
+    let (operator, resource) = (&person.operator, request.resource());
+    let offer = ConsentOffer::for_request(http_state, operator, &resource, &request.scopes).await;
+    offer.map_err(|failure| {
+        tracing::error!(reason = failure.message, "cannot list the capsules");
+        let why = "The capsules are not available. See the log of the host.";
+        refusal(StatusCode::SERVICE_UNAVAILABLE, "Sign-in failed", why)
+    })
 }
 
 /// Files a request for each chosen target and approves it if this person can. `None`: all of them are pending.
@@ -286,20 +290,14 @@ async fn grant(
 }
 
 /// Redirects to the client. The URI was checked against the client's registration.
-fn redirect_to_client(request: &AuthorizeRequest, fields: &[(&str, &str)]) -> Response {
+fn answer_client(request: &AuthorizeRequest, fields: &[(&str, &str)]) -> Response {
     let AuthorizeRequest { redirect_uri, state, issuer, .. } = request;
-    let url = invalid_request::address(redirect_uri, state.as_deref(), issuer, fields);
-    invalid_request::send_to(url.as_ref())
-}
-
-fn capsules_unreachable(reason: &str) -> Response {
-    tracing::error!(reason, "cannot list the capsules");
-    let why = "The capsules are not available. See the log of the host.";
-    refusal(StatusCode::SERVICE_UNAVAILABLE, "Sign-in failed", why)
+    let url = client_url(redirect_uri, state.as_deref(), issuer, fields);
+    redirect_to_client(url.as_ref())
 }
 
 fn caller(person: &ConsentOperator, parts: &Parts) -> EventCaller {
     let address = parts.extensions.get::<ClientAddress>().map(|address| address.ip);
     let caller = EventCaller::new(person.operator.id.clone(), address);
-    caller.in_browser(browser_cookie::hash_of(&parts.headers))
+    caller.in_browser(cookies::browser_hash(&parts.headers))
 }

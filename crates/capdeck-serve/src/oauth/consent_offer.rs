@@ -1,12 +1,16 @@
-//! What an operator can grant to a client: the parts of the deck and the capsules of the request.
+//! What an operator can grant to a client, and the choices of the person on the consent page: one target for the deck, and one
+//! for each capsule.
 
-use capdeck_auth::inbound::{AuthenticatedOperator, OAuthScope, OperatorRole, Scopes};
+use capdeck_auth::inbound::{
+    AuthenticatedOperator, DeckGrant, GrantTarget, OAuthScope, OperatorRole, RegistryError, Role,
+    Scopes,
+};
 use capdeck_host::{
     CapsuleAuthor, CapsuleCaller, CapsuleError, CapsuleServiceExt as _, CapsuleSummary,
     CapsuleVisibility, Exposure, Host, ListCapsulesRequest,
 };
 
-use super::OauthResource;
+use super::{OauthForm, OauthResource, authorize_request::AuthorizeRequest, consent_page::roles};
 use crate::http_state::HttpState;
 
 #[derive(Debug, Default)]
@@ -34,33 +38,18 @@ impl ConsentOffer {
         resource: &OauthResource,
         scopes: &Scopes,
     ) -> Result<Self, CapsuleError> {
-        let wants_deck = scopes.allows(OAuthScope::DeckRead);
-        let wants_capsules = scopes.allows(OAuthScope::CapsuleRead);
-        let mut capabilities = match resource {
-            OauthResource::Capsule(_) => Vec::new(),
-            OauthResource::Host
-            | OauthResource::Deck
-            | OauthResource::View(_)
-            | OauthResource::Server(_) => {
-                if wants_deck {
-                    capabilities(&http_state.host)
-                } else {
-                    Vec::new()
-                }
-            }
+        let has_deck = !matches!(resource, OauthResource::Capsule(_));
+        let mut capabilities = match has_deck && scopes.allows(OAuthScope::DeckRead) {
+            true => capabilities(&http_state.host),
+            false => Vec::new(),
         };
         if let OauthResource::Server(id) = resource {
             capabilities.retain(|item| item.id == *id);
         }
-        let mut capsules = match resource {
-            OauthResource::View(_) | OauthResource::Server(_) => Vec::new(),
-            OauthResource::Host | OauthResource::Deck | OauthResource::Capsule(_) => {
-                if wants_capsules {
-                    capsules(http_state, operator).await?
-                } else {
-                    Vec::new()
-                }
-            }
+        let has_capsules = !matches!(resource, OauthResource::View(_) | OauthResource::Server(_));
+        let mut capsules = match has_capsules && scopes.allows(OAuthScope::CapsuleRead) {
+            true => capsules(http_state, operator).await?,
+            false => Vec::new(),
         };
         if let OauthResource::Capsule(name) = resource {
             let by_id = capsules.iter().any(|item| item.id == *name);
@@ -125,4 +114,163 @@ async fn capsules(
         })
     });
     Ok(items.collect())
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ConsentChoice {
+    pub(super) scopes: Scopes,
+    /// Each with the scopes that apply to it. Never empty.
+    pub(super) targets: Vec<(GrantTarget, Scopes)>,
+}
+
+impl ConsentChoice {
+    /// Reads the form; rejects choices that were not offered. The error is shown to the person.
+    pub(super) fn read(
+        form: &OauthForm,
+        request: &AuthorizeRequest,
+        offer: &ConsentOffer,
+    ) -> Result<Self, String> {
+        let chosen = form.values("scope").filter_map(OAuthScope::parse);
+        let scopes: Scopes = chosen.filter(|scope| request.scopes.allows(*scope)).collect();
+        if scopes.is_empty() {
+            return Err("Select at least one permission, or deny the request".to_owned());
+        }
+        let mut targets = Vec::new();
+        let of_deck = only(&scopes, &[OAuthScope::DeckCall, OAuthScope::RegistryManage]);
+        if scopes.allows(OAuthScope::DeckRead)
+            && let Some(deck) = deck(form, offer)?
+        {
+            targets.push((deck, of_deck));
+        }
+        let of_capsules = only(&scopes, &[OAuthScope::CapsuleAdmin, OAuthScope::RegistryManage]);
+        if scopes.allows(OAuthScope::CapsuleRead) {
+            for item in &offer.capsules {
+                if form.values("capsule").any(|id| id == item.id) {
+                    let capsule = capsule(form, item, &scopes)?;
+                    targets.push((capsule, of_capsules.clone()));
+                }
+            }
+        }
+        if targets.is_empty() {
+            return Err("Select the deck or a capsule, or deny the request".to_owned());
+        }
+        Ok(Self { scopes, targets })
+    }
+}
+
+/// Limits scopes to families, each named by its strongest scope.
+fn only(scopes: &Scopes, families: &[OAuthScope]) -> Scopes {
+    scopes.meet(&families.iter().copied().collect())
+}
+
+fn deck(form: &OauthForm, offer: &ConsentOffer) -> Result<Option<GrantTarget>, String> {
+    if offer.capabilities.is_empty() {
+        return Ok(None);
+    }
+    match form.last_value("deck") {
+        Some("all") if !offer.is_single => Ok(Some(GrantTarget::whole_deck())),
+        Some("some") => {
+            let marked = |id: &str| form.values("capability").any(|chosen| chosen == id);
+            let items = offer.capabilities.iter().filter(|item| marked(&item.id));
+            let capabilities: Vec<String> = items.map(|item| item.id.clone()).collect();
+            if capabilities.is_empty() {
+                return Err("Select at least one capability, or select none of the deck".to_owned());
+            }
+            Ok(Some(GrantTarget::Deck(DeckGrant { capabilities, ..DeckGrant::default() })))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn capsule(form: &OauthForm, item: &ConsentItem, scopes: &Scopes) -> Result<GrantTarget, String> {
+    let ConsentItem { id, key, name, .. } = item;
+    let wanted = form.last_value(&format!("role.{id}")).unwrap_or("reader");
+    let role = roles(scopes).find(|role| role.as_str() == wanted).ok_or_else(|| {
+        format!("the role for `{name}` requires a permission that is not selected")
+    })?;
+    let words = |field: &str| -> Vec<String> {
+        let text = form.last_value(&format!("{field}.{id}")).unwrap_or_default();
+        text.split([' ', ',', '\n', '\r', '\t'])
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect()
+    };
+    let target = GrantTarget::Capsule {
+        capsule: key.clone(),
+        role: Role::min(role, scopes.highest_role().unwrap_or(Role::Reader)),
+        uri_prefixes: words("prefixes"),
+        denied_prefixes: words("denied"),
+    };
+    target.check().map_err(|error| format!("`{name}`: {}", RegistryError::from(error)))?;
+    Ok(target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(id: &str) -> ConsentItem {
+        let key = format!("{id}@1");
+        ConsentItem { id: id.to_owned(), key, name: id.to_uppercase(), description: String::new() }
+    }
+
+    fn chosen(scopes: &str, form: &str) -> Result<ConsentChoice, String> {
+        let request = AuthorizeRequest {
+            client_id: "cli_x".to_owned(),
+            redirect_uri: "https://a/cb".to_owned(),
+            state: None,
+            scopes: Scopes::parse(scopes).unwrap(),
+            resource: "https://deck.example/mcp".to_owned(),
+            code_challenge: String::new(),
+            issuer: "https://deck.example".to_owned(),
+        };
+        let offer = ConsentOffer {
+            capabilities: vec![item("mail"), item("time")],
+            capsules: vec![item("team"), item("home")],
+            is_single: false,
+        };
+        ConsentChoice::read(&OauthForm::parse(form.as_bytes()), &request, &offer)
+    }
+
+    #[test]
+    fn what_is_chosen_becomes_targets() {
+        let scopes = "deck:call capsule:write";
+        let form = "scope=deck:call&scope=capsule:write&deck=some&capability=mail&capsule=team&role.team=appender&prefixes.team=docs://+notes://a&denied.team=docs://secret";
+        let choice = chosen(scopes, form).unwrap();
+        assert_eq!(choice.scopes.to_string(), scopes);
+        let [(deck, of_deck), (capsule, of_capsule)] = choice.targets.as_slice() else {
+            panic!("two targets: {choice:?}");
+        };
+        assert_eq!(
+            (of_deck.to_string(), of_capsule.to_string()),
+            ("deck:call".into(), "capsule:write".into())
+        );
+        assert!(matches!(deck, GrantTarget::Deck(deck) if deck.capabilities == ["mail"]));
+        assert!(matches!(
+            capsule,
+            GrantTarget::Capsule { capsule, role: Role::Appender, uri_prefixes, denied_prefixes }
+                if capsule == "team@1" && *uri_prefixes == ["docs://", "notes://a"] && *denied_prefixes == ["docs://secret"]
+        ));
+    }
+
+    #[test]
+    fn what_was_not_offered_or_asked_for_cannot_be_chosen() {
+        for (scopes, form) in [
+            ("deck:read", "scope=deck:call&deck=all"),
+            ("deck:read", "scope=deck:read&deck=some&capability=other"),
+            ("deck:read", "scope=deck:read&deck=none&capability=mail"),
+            ("deck:read", "scope=deck:read&deck=none&capsule=team"),
+            ("capsule:read", "scope=capsule:read&capsule=other"),
+            ("capsule:read", "scope=capsule:read&capsule=team&role.team=writer"),
+            ("capsule:write", "scope=capsule:read&capsule=team&role.team=owner"),
+            (
+                "capsule:read",
+                "scope=capsule:read&capsule=team&role.team=reader&prefixes.team=nonsense",
+            ),
+            ("deck:call", ""),
+            ("deck:call", "deck=all"),
+        ] {
+            assert!(chosen(scopes, form).is_err(), "{scopes}: {form}");
+        }
+    }
 }

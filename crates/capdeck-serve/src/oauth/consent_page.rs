@@ -1,7 +1,5 @@
 //! The consent page: shows the client and its request, and lets the person choose what to grant.
 
-use std::fmt::Write as _;
-
 use axum::response::Response;
 use capdeck_auth::inbound::{
     AuthenticatedOperator, ClientKind, OAuthClient, OAuthScope, Role, Scopes,
@@ -30,10 +28,10 @@ impl ConsentPage<'_> {
         let mut body = String::new();
         self.write_client(&mut body, redirect.as_ref());
         if let Some(problem) = self.problem {
-            add(
-                &mut body,
-                format_args!("<p class=\"careful\" role=\"alert\">{}</p>\n", escape(problem)),
-            );
+            body.push_str(&format!(
+                "<p class=\"careful\" role=\"alert\">{}</p>\n",
+                escape(problem)
+            ));
         }
         body.push_str("<form method=\"post\" action=\"/oauth/authorize\">\n");
         body.push_str(&hidden("request", self.sealed));
@@ -46,42 +44,31 @@ impl ConsentPage<'_> {
              <button type=\"submit\" name=\"decision\" value=\"deny\" class=\"second\">Deny</button>\n\
              </div>\n</form>\n",
         );
-        add(
-            &mut body,
-            format_args!(
-                "<p class=\"quiet\">Signed in as {} ({}). You can revoke this access at any time.</p>\n",
+        body.push_str(&format!("<p class=\"quiet\">Signed in as {} ({}). You can revoke this access at any time.</p>\n",
                 escape(&self.operator.name),
-                self.operator.role.as_str()
-            ),
-        );
+                self.operator.role.as_str()));
         let status = if self.problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
         let title = format!("{} requests access", self.client.name);
         page(status, &title, &body, redirect.as_ref().map(form_target).as_deref())
     }
 
     fn write_client(&self, body: &mut String, redirect: Option<&Url>) {
-        add(body, format_args!("<h1>{} requests access</h1>\n", escape(&self.client.name)));
+        body.push_str(&format!("<h1>{} requests access</h1>\n", escape(&self.client.name)));
         let place = redirect.map_or_else(|| self.request.redirect_uri.clone(), redirect_text);
-        add(
-            body,
-            format_args!(
-                "<section aria-label=\"Client\">\n<p class=\"quiet\">You will be redirected to</p>\n\
+        body.push_str(&format!(
+            "<section aria-label=\"Client\">\n<p class=\"quiet\">You will be redirected to</p>\n\
                  <p class=\"host\">{}</p>\n<p class=\"quiet\"><code>{}</code></p>\n",
-                escape(&place),
-                escape(&self.request.redirect_uri)
-            ),
-        );
+            escape(&place),
+            escape(&self.request.redirect_uri)
+        ));
         if self.client.kind == ClientKind::Document {
             let id = Url::parse(&self.client.id).ok();
             let host = id.as_ref().and_then(Url::host_str).unwrap_or(&self.client.id);
-            add(
-                body,
-                format_args!(
-                    "<p>Its identity is published at <strong>{}</strong>: <code>{}</code></p>\n",
-                    escape(host),
-                    escape(&self.client.id)
-                ),
-            );
+            body.push_str(&format!(
+                "<p>Its identity is published at <strong>{}</strong>: <code>{}</code></p>\n",
+                escape(host),
+                escape(&self.client.id)
+            ));
         } else {
             body.push_str(
                 "<p class=\"quiet\">The client chose its name; it is not verified.</p>\n",
@@ -99,14 +86,9 @@ impl ConsentPage<'_> {
     fn write_scopes(&self, body: &mut String) {
         body.push_str("<fieldset>\n<legend>Permissions</legend>\n");
         for scope in self.request.scopes.iter() {
-            add(
-                body,
-                format_args!(
-                    "<label><input type=\"checkbox\" name=\"scope\" value=\"{scope}\" checked>{} <span class=\"quiet\"><code>{scope}</code></span></label>\n",
+            body.push_str(&format!("<label><input type=\"checkbox\" name=\"scope\" value=\"{scope}\" checked>{} <span class=\"quiet\"><code>{scope}</code></span></label>\n",
                     scope_text(scope),
-                    scope = scope.as_str()
-                ),
-            );
+                    scope = scope.as_str()));
         }
         body.push_str("</fieldset>\n");
     }
@@ -128,26 +110,16 @@ impl ConsentPage<'_> {
         };
         for (index, (value, text)) in choices.iter().enumerate() {
             let checked = if index == 0 { " checked" } else { "" };
-            add(
-                body,
-                format_args!(
-                    "<label><input type=\"radio\" name=\"deck\" value=\"{value}\"{checked}>{text}</label>\n"
-                ),
-            );
+            body.push_str(&format!("<label><input type=\"radio\" name=\"deck\" value=\"{value}\"{checked}>{text}</label>\n"));
         }
         body.push_str("<div class=\"inside\">\n");
         for item in items {
             let checked = if self.offer.is_single { " checked" } else { "" };
-            add(
-                body,
-                format_args!(
-                    "<label><input type=\"checkbox\" name=\"capability\" value=\"{id}\"{checked}>{name} \
+            body.push_str(&format!("<label><input type=\"checkbox\" name=\"capability\" value=\"{id}\"{checked}>{name} \
                      <span class=\"quiet\">{description}</span></label>\n",
                     id = escape(&item.id),
                     name = escape(&item.name),
-                    description = escape(&first_line(&item.description))
-                ),
-            );
+                    description = escape(&first_line(&item.description))));
         }
         body.push_str("</div>\n</fieldset>\n");
     }
@@ -166,30 +138,21 @@ impl ConsentPage<'_> {
     fn write_capsule(&self, body: &mut String, item: &ConsentItem) {
         let id = escape(&item.id);
         let checked = if self.offer.is_single { " checked" } else { "" };
-        add(
-            body,
-            format_args!(
-                "<label><input type=\"checkbox\" name=\"capsule\" value=\"{id}\"{checked}>{} <span class=\"quiet\">{}</span></label>\n\
+        body.push_str(&format!("<label><input type=\"checkbox\" name=\"capsule\" value=\"{id}\"{checked}>{} <span class=\"quiet\">{}</span></label>\n\
                  <div class=\"inside\">\n<label for=\"role.{id}\">Role</label>\n<select id=\"role.{id}\" name=\"role.{id}\">\n",
                 escape(&item.name),
-                escape(&first_line(&item.description))
-            ),
-        );
+                escape(&first_line(&item.description))));
         for role in roles(&self.request.scopes) {
-            add(
-                body,
-                format_args!("<option value=\"{}\">{}</option>\n", role.as_str(), role_text(role)),
-            );
+            body.push_str(&format!(
+                "<option value=\"{}\">{}</option>\n",
+                role.as_str(),
+                role_text(role)
+            ));
         }
-        add(
-            body,
-            format_args!(
-                "</select>\n<label for=\"prefixes.{id}\">Only these prefixes (empty: all)</label>\n\
+        body.push_str(&format!("</select>\n<label for=\"prefixes.{id}\">Only these prefixes (empty: all)</label>\n\
                  <input type=\"text\" id=\"prefixes.{id}\" name=\"prefixes.{id}\" placeholder=\"docs://team notes://\" autocomplete=\"off\">\n\
                  <label for=\"denied.{id}\">Excluded prefixes</label>\n\
-                 <input type=\"text\" id=\"denied.{id}\" name=\"denied.{id}\" placeholder=\"docs://private\" autocomplete=\"off\">\n</div>\n"
-            ),
-        );
+                 <input type=\"text\" id=\"denied.{id}\" name=\"denied.{id}\" placeholder=\"docs://private\" autocomplete=\"off\">\n</div>\n"));
     }
 }
 
@@ -198,10 +161,6 @@ pub(super) fn roles(scopes: &Scopes) -> impl Iterator<Item = Role> + use<> {
     let highest = scopes.highest_role();
     let all = [Role::Reader, Role::Appender, Role::Writer, Role::Owner];
     all.into_iter().filter(move |role| highest.is_some_and(|highest| *role <= highest))
-}
-
-fn add(body: &mut String, text: std::fmt::Arguments<'_>) {
-    body.write_fmt(text).ok();
 }
 
 /// The redirect target in short: the host, or the scheme of a native program.

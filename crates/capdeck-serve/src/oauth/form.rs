@@ -1,6 +1,9 @@
-//! Parameters of a query or a form. Only list parameters can be repeated.
+//! Parameters of a query or a form, and sealed state of forms: encrypted, authenticated and bound to a purpose and a sender.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
+
+use capdeck_mcp::TextSealer;
+use serde::{Serialize, de::DeserializeOwned};
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OauthForm(BTreeMap<String, Vec<String>>);
@@ -40,6 +43,35 @@ impl OauthForm {
     }
 }
 
+/// How long a form is valid.
+const FORM_LIFETIME: Duration = Duration::from_secs(600);
+
+/// The key is lost when the process ends.
+pub(crate) struct FormSeal(TextSealer);
+
+impl FormSeal {
+    pub(crate) fn new() -> Self {
+        Self(TextSealer::random().scoped("form"))
+    }
+
+    /// Seals a value for a hidden field. Returns an empty text, which never opens, when there is no randomness.
+    pub(crate) fn seal(&self, purpose: &str, sender: &str, value: &impl Serialize) -> String {
+        let payload = serde_json::to_vec(value).unwrap_or_default();
+        self.0.seal(purpose, &[sender.as_bytes()], FORM_LIFETIME, &payload).unwrap_or_default()
+    }
+
+    /// The sealed value; `None` for another purpose or sender, after expiry, or when it is not ours.
+    pub(crate) fn open<T: DeserializeOwned>(
+        &self,
+        purpose: &str,
+        sender: &str,
+        sealed: &str,
+    ) -> Option<T> {
+        let payload = self.0.open(purpose, &[sender.as_bytes()], sealed).ok()?;
+        serde_json::from_slice(&payload).ok()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,5 +85,21 @@ mod tests {
         assert_eq!(form.single("c"), Err(RepeatedParameter { name: "c" }));
         assert_eq!(form.values("c").collect::<Vec<_>>(), ["x", "y"]);
         assert_eq!(form.last_value("c"), Some("y"));
+    }
+}
+
+#[cfg(test)]
+mod seal_tests {
+    use super::*;
+
+    #[test]
+    fn a_form_belongs_to_one_sender_and_one_purpose() {
+        let seal = FormSeal::new();
+        let text = seal.seal("consent", "ada", &"value");
+        assert_eq!(seal.open::<String>("consent", "ada", &text).as_deref(), Some("value"));
+        assert_eq!(seal.open::<String>("consent", "eve", &text), None);
+        assert_eq!(seal.open::<String>("sign-in", "ada", &text), None);
+        assert_eq!(FormSeal::new().open::<String>("consent", "ada", &text), None);
+        assert_eq!(seal.open::<String>("consent", "ada", ""), None);
     }
 }

@@ -1,9 +1,12 @@
 //! HTML pages without scripts. Headers block framing, foreign content and referrers.
 
-use std::fmt::Write as _;
-
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use url::Url;
+
+use super::consent_page::redirect_text;
+
+const TITLE: &str = "Sign-in failed";
 
 const STYLE: &str = include_str!("style.css");
 
@@ -26,10 +29,7 @@ pub(crate) fn escape(text: &str) -> String {
 }
 
 pub(crate) fn hidden(name: &str, value: &str) -> String {
-    let mut field = String::new();
-    write!(field, r#"<input type="hidden" name="{}" value="{}">"#, escape(name), escape(value))
-        .ok();
-    field
+    format!(r#"<input type="hidden" name="{}" value="{}">"#, escape(name), escape(value))
 }
 
 /// Renders a page. `body` is markup; `leads_to` is another origin that its form can redirect to.
@@ -84,9 +84,70 @@ pub(crate) async fn style() -> Response {
     (headers, STYLE).into_response()
 }
 
+/// A redirect after which the browser gets the page, whatever it sent; `None` where the address fits no header.
+pub(crate) fn see_other(location: &str) -> Option<Response> {
+    let location = HeaderValue::from_str(location).ok()?;
+    let headers = [
+        (header::LOCATION, location),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+    ];
+    Some((StatusCode::SEE_OTHER, headers).into_response())
+}
+
 pub(crate) fn refusal(status: StatusCode, title: &str, why: &str) -> Response {
     let body = format!("<h1>{}</h1>\n<p>{}</p>", escape(title), escape(why));
     page(status, title, &body, None)
+}
+
+/// The redirect URI with these fields; `None` when it is not a URL.
+pub(super) fn client_url(
+    redirect_uri: &str,
+    state: Option<&str>,
+    issuer: &str,
+    fields: &[(&str, &str)],
+) -> Option<Url> {
+    let mut url = Url::parse(redirect_uri).ok()?;
+    {
+        let mut query = url.query_pairs_mut();
+        query.extend_pairs(fields);
+        if let Some(state) = state {
+            query.append_pair("state", state);
+        }
+        query.append_pair("iss", issuer);
+    }
+    Some(url)
+}
+
+pub(super) fn redirect_to_client(url: Option<&Url>) -> Response {
+    // The browser must not post the decision to the client.
+    let Some(mut response) = url.and_then(|url| see_other(url.as_str())) else {
+        return refusal(StatusCode::BAD_REQUEST, TITLE, "the redirect URI is invalid");
+    };
+    let no_referrer = HeaderValue::from_static("no-referrer");
+    response.headers_mut().insert(header::REFERRER_POLICY, no_referrer);
+    response
+}
+
+/// The response to an invalid authorization request.
+///
+/// OAuth reports the error by a redirect to the client. Anyone can register a client, so an invalid link would redirect from
+/// this host to any site, without a page in between (RFC 9700, 4.11.2). Only a client that the same person has approved
+/// before gets the redirect; for other clients the person sees the error and a link.
+pub(super) fn invalid_request(client_name: &str, reason: &str, url: Option<&Url>) -> Response {
+    let mut body = format!(
+        "<h1>{TITLE}</h1>\n<p>Invalid request of {}: {}.</p>\n",
+        escape(client_name),
+        escape(reason)
+    );
+    if let Some(url) = url {
+        let (place, link) = (escape(&redirect_text(url)), escape(url.as_str()));
+        body.push_str(&format!(
+            "<p class=\"quiet\">To return the error to the client, open</p>\n\
+             <p class=\"host\"><a href=\"{link}\" rel=\"noreferrer\">{place}</a></p>\n\
+             <p class=\"quiet\">You have not approved this client before. If you did not start this sign-in, close this page.</p>\n"
+        ));
+    }
+    page(StatusCode::BAD_REQUEST, TITLE, &body, None)
 }
 
 #[cfg(test)]

@@ -6,12 +6,9 @@ use axum::{
     extract::{Request, State},
     response::{IntoResponse, Response},
 };
-use http::{HeaderValue, StatusCode, header};
+use http::{StatusCode, header};
 
-use super::{
-    OauthForm,
-    html::{escape, hidden, page, refusal},
-};
+use super::html::{escape, hidden, page, refusal, see_other};
 use crate::{
     http_state::HttpState,
     oidc::begin_address,
@@ -38,7 +35,7 @@ pub(super) fn ask(http_state: &HttpState, path: &str, problem: Option<&str>) -> 
          <p class=\"quiet\">The admin key of this host, or your operator key.</p>\n</section>\n\
          <div class=\"actions\"><button type=\"submit\">Sign in</button></div>\n</form>\n",
     );
-    if let Some(provider) = http_state.provider() {
+    if let Some(provider) = &http_state.provider {
         // A link, not a form: `form-action` of the page would block the redirects of the provider.
         let (address, label) = (escape(&begin_address(path)), escape(provider.label()));
         body.push_str(&format!(
@@ -49,40 +46,30 @@ pub(super) fn ask(http_state: &HttpState, path: &str, problem: Option<&str>) -> 
     page(status, "Sign in", &body, None)
 }
 
-pub(super) async fn submit(State(http_state): State<Arc<HttpState>>, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
-    let form = match read_form(&parts.headers, body).await {
-        Ok(text) => OauthForm::parse(&text),
-        Err(refusal) => return refusal,
-    };
+pub(super) async fn submit(
+    State(http_state): State<Arc<HttpState>>,
+    request: Request,
+) -> Result<Response, Response> {
+    let (parts, form) = read_form(request).await?;
     let then = form
         .last_value("then")
         .and_then(|sealed| http_state.seal.open::<String>(PURPOSE, "", sealed));
     let Some(then) = then else {
         let why =
             "The form has expired or is not from this page. Start the sign-in again in the client.";
-        return refusal(StatusCode::BAD_REQUEST, "Start again", why);
+        return Err(refusal(StatusCode::BAD_REQUEST, "Start again", why));
     };
     let address = parts.extensions.get::<ClientAddress>().copied();
     let key = form.last_value("key").unwrap_or_default();
     match begin_session(&http_state, address, key.trim()).await {
         Ok(begun) => {
-            let mut response = StatusCode::SEE_OTHER.into_response();
-            let Ok(then) = HeaderValue::from_str(&then) else {
-                return StatusCode::BAD_REQUEST.into_response();
+            let Some(mut response) = see_other(&then) else {
+                return Err(StatusCode::BAD_REQUEST.into_response());
             };
-            response.headers_mut().insert(header::LOCATION, then);
-            let no_store = HeaderValue::from_static("no-store");
-            response.headers_mut().insert(header::CACHE_CONTROL, no_store);
+            let (sent, headers) = (&parts.headers, response.headers_mut());
             let begun = (begun.token.expose(), &begun.session);
-            set_session_cookies(
-                &http_state,
-                &parts.headers,
-                response.headers_mut(),
-                address,
-                begun,
-            );
-            response
+            set_session_cookies(&http_state, sent, headers, address, begun);
+            Ok(response)
         }
         Err(refused) => {
             let wait = refused.headers().get(header::RETRY_AFTER).cloned();
@@ -99,7 +86,7 @@ pub(super) async fn submit(State(http_state): State<Arc<HttpState>>, request: Re
             if let Some(wait) = wait {
                 response.headers_mut().insert(header::RETRY_AFTER, wait);
             }
-            response
+            Err(response)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The token and revocation endpoints.
+//! The endpoints of programs: registration (RFC 7591), tokens and revocation.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use axum::{
 use capdeck_auth::{
     Secret,
     inbound::{
-        ClientProof, CodeRedemption, EventCaller, RegistryError, Scopes, TokenRefusal,
-        TokenRenewal, TokenRequestError, TokenSet,
+        ClientMetadata, ClientProof, CodeRedemption, EventCaller, RegistryError, Scopes,
+        TokenRefusal, TokenRenewal, TokenRequestError, TokenSet,
     },
 };
 use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
@@ -20,7 +20,7 @@ use serde_json::json;
 use super::{OauthForm, form::RepeatedParameter, metadata::no_registry};
 use crate::{
     http_state::HttpState,
-    transport::http::{ClientAddress, read_form},
+    transport::http::{ClientAddress, read_form, read_json},
 };
 
 struct TokenError {
@@ -41,58 +41,43 @@ impl From<RepeatedParameter> for TokenError {
 }
 
 /// `POST /oauth/token`.
-pub(super) async fn token(State(http_state): State<Arc<HttpState>>, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
-    let form = match read_form(&parts.headers, body).await {
-        Ok(text) => OauthForm::parse(&text),
-        Err(refusal) => return refusal,
-    };
-    let Some(registry) = http_state.registry() else { return no_registry() };
-    let caller = caller(&parts);
-    let given = match TokenGrant::read(&form, &parts.headers) {
-        Ok(given) => given,
-        Err(refused) => return refused.into_response(),
-    };
-    let known = match &given {
+pub(super) async fn token(
+    State(http_state): State<Arc<HttpState>>,
+    request: Request,
+) -> Result<Response, Response> {
+    let (parts, form) = read_form(request).await?;
+    let registry = http_state.registry().ok_or_else(no_registry)?;
+    let grant = TokenGrant::read(&form, &parts.headers).map_err(TokenError::into_response)?;
+    let known = match &grant {
         TokenGrant::Code(redemption) => registry.tokens().check_redemption(redemption),
         TokenGrant::Refresh(renewal) => registry.tokens().check_renewal(renewal),
     };
     if let Err(refused) = known {
-        return refuse_grant(&http_state, &parts, &refused).await;
+        return Err(refuse_grant(&http_state, &parts, &refused).await);
     }
-    let given = match given {
+    let caller = caller(&parts);
+    let tokens = match grant {
         TokenGrant::Code(redemption) => registry.tokens().redeem_code(&caller, redemption).await,
         TokenGrant::Refresh(renewal) => registry.tokens().renew(&caller, renewal).await,
     };
-    match given {
-        Ok(tokens) => granted(&tokens),
-        Err(error) => refused(&error),
-    }
+    tokens.map(|tokens| granted(&tokens)).map_err(|error| refused(&error))
 }
 
 /// `POST /oauth/revoke` (RFC 7009).
-pub(super) async fn revoke(State(http_state): State<Arc<HttpState>>, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
-    let form = match read_form(&parts.headers, body).await {
-        Ok(text) => OauthForm::parse(&text),
-        Err(refusal) => return refusal,
-    };
-    let Some(registry) = http_state.registry() else { return no_registry() };
-    let read = || -> Result<(ClientProof, Secret), TokenError> {
-        let token = required(&form, "token")?;
-        Ok((client_proof(&form, &parts.headers)?, Secret::new(token)))
-    };
-    let (client, token) = match read() {
-        Ok(read) => read,
-        Err(refused) => return refused.into_response(),
-    };
+pub(super) async fn revoke(
+    State(http_state): State<Arc<HttpState>>,
+    request: Request,
+) -> Result<Response, Response> {
+    let (parts, form) = read_form(request).await?;
+    let registry = http_state.registry().ok_or_else(no_registry)?;
+    let token = required(&form, "token").map_err(TokenError::into_response)?;
+    let client = client_proof(&form, &parts.headers).map_err(TokenError::into_response)?;
     if let Err(refused) = registry.tokens().check_client(&client) {
-        return refuse_grant(&http_state, &parts, &refused).await;
+        return Err(refuse_grant(&http_state, &parts, &refused).await);
     }
-    match registry.tokens().revoke(&caller(&parts), client, token).await {
-        Ok(()) => ([(header::CACHE_CONTROL, "no-store")], StatusCode::OK).into_response(),
-        Err(error) => refused(&error),
-    }
+    let revoked = registry.tokens().revoke(&caller(&parts), client, Secret::new(token)).await;
+    revoked.map_err(|error| refused(&error))?;
+    Ok(([(header::CACHE_CONTROL, "no-store")], StatusCode::OK).into_response())
 }
 
 enum TokenGrant {
@@ -193,7 +178,8 @@ async fn refuse_grant(
     grant: &TokenRequestError,
 ) -> Response {
     let address = parts.extensions.get().copied();
-    let attempt = http_state.fail_credential(address, grant.class);
+    let ip = address.map(|address: ClientAddress| address.ip);
+    let attempt = http_state.failures.record(ip, grant.class);
     http_state.record_failed_credential(address, attempt).await;
     let Some(seconds) = attempt.retry_after else { return refused(&grant.error) };
     let description =
@@ -213,7 +199,7 @@ fn refused(error: &RegistryError) -> Response {
             oauth_error(status, "temporarily_unavailable", &error.to_string())
         }
         error => {
-            tracing::error!(%error, "cannot issue tokens to a client");
+            tracing::error!(%error, "cannot register a client or issue tokens to it");
             let advice = "cannot write the registry; see the log of the host";
             oauth_error(StatusCode::SERVICE_UNAVAILABLE, "temporarily_unavailable", advice)
         }
@@ -248,4 +234,50 @@ pub(super) fn oauth_error(status: StatusCode, error: &str, description: &str) ->
 
 fn caller(parts: &Parts) -> EventCaller {
     EventCaller::unknown(parts.extensions.get::<ClientAddress>().map(|address| address.ip))
+}
+
+/// `POST /oauth/register`.
+pub(super) async fn register(
+    State(http_state): State<Arc<HttpState>>,
+    request: Request,
+) -> Result<Response, Response> {
+    let (parts, metadata): (_, ClientMetadata) =
+        read_json(request).await.map_err(|refusal| match refusal.status() {
+            StatusCode::BAD_REQUEST => {
+                let advice = "the body is not client metadata in JSON";
+                oauth_error(StatusCode::BAD_REQUEST, "invalid_client_metadata", advice)
+            }
+            _ => refusal,
+        })?;
+    let registry = http_state.registry().ok_or_else(no_registry)?;
+    let registered = registry.clients().register(&caller(&parts), metadata).await;
+    let registered = registered.map_err(|error| registration_refused(&error))?;
+    let client = registered.client;
+    let mut answer = json!({
+        "client_id": client.id,
+        "client_id_issued_at": client.created_at.as_second(),
+        "client_name": client.name,
+        "redirect_uris": client.redirect_uris,
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": client.auth_method.as_str(),
+    });
+    if let Some(page) = client.client_uri {
+        answer["client_uri"] = page.into();
+    }
+    if let Some(secret) = registered.secret {
+        answer["client_secret"] = secret.expose().into();
+        answer["client_secret_expires_at"] = 0.into();
+    }
+    let headers = [(header::CACHE_CONTROL, "no-store")];
+    Ok((StatusCode::CREATED, headers, Json(answer)).into_response())
+}
+
+fn registration_refused(error: &RegistryError) -> Response {
+    let code = match error {
+        RegistryError::Invalid { what: "redirect_uris", .. } => "invalid_redirect_uri",
+        RegistryError::Invalid { .. } => "invalid_client_metadata",
+        error => return refused(error),
+    };
+    oauth_error(StatusCode::BAD_REQUEST, code, &error.to_string())
 }

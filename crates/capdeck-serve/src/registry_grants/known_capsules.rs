@@ -1,14 +1,16 @@
-//! The capsules of this host that a client with grants may know of.
+//! The capsules of this host that a client with grants may know of, and those that programs make and name.
 
 use std::sync::Arc;
 
 use capdeck_auth::inbound::{Access, AuthenticatedClient, RegistryError, Role};
 use capdeck_host::{
-    CapsuleAuthor, CapsuleCall, CapsuleCaller, CapsuleError, CapsuleInfo, CapsuleService,
-    CapsuleServiceExt as _, CapsuleVisibility, ListCapsulesRequest, NameScope, find_capsule,
+    CapsuleAccess, CapsuleAuthor, CapsuleCall, CapsuleCaller, CapsuleError, CapsuleInfo,
+    CapsuleService, CapsuleServiceExt as _, CapsuleSummary, CapsuleUpdate, CapsuleVisibility,
+    CreateCapsuleRequest, ListCapsulesRequest, NameScope, PurgeCapsuleRequest, find_capsule,
 };
+use serde_json::json;
 
-use super::refused::GrantRefusal;
+use super::{GrantRefusal, GrantResult, RegistryGrantService};
 
 /// The way of one connection to capsules that it may not have been granted yet.
 #[derive(Debug)]
@@ -104,4 +106,53 @@ impl KnownCapsules {
 /// Whether access to a capsule can be asked for: agents may discover it, or it is open already.
 fn is_requestable(one: &CapsuleInfo, access: &Access) -> bool {
     one.visibility == CapsuleVisibility::Discoverable || access.role_in(&one.key()).is_some()
+}
+
+impl RegistryGrantService {
+    /// Makes a capsule that belongs to its maker.
+    pub(super) async fn create_capsule(
+        &self,
+        name: String,
+        description: Option<String>,
+    ) -> GrantResult {
+        let access = self.manage_access()?;
+        let create = CreateCapsuleRequest { name, description, visibility: None };
+        let made = self.capsules.ask_for_name(None, create, &access).await;
+        let made = made.map_err(GrantRefusal::There)?;
+        let key = made.key();
+        let principal = &self.client.principal;
+        let claimed = self.registry.capsules().claim(&self.caller(), principal, &key).await;
+        if let Err(error) = claimed {
+            let gone = self.capsules.ask(Some(&key), PurgeCapsuleRequest).await;
+            if let Err(failure) = gone {
+                tracing::error!(capsule = key, %failure, "cannot remove a capsule that was not finished");
+            }
+            return Err(GrantRefusal::by_registry(error));
+        }
+        Ok(json!({ "capsule": owned(made) }))
+    }
+
+    /// Renames or describes a capsule.
+    pub(super) async fn update_capsule(
+        &self,
+        capsule: &str,
+        name: Option<String>,
+        description: Option<String>,
+    ) -> GrantResult {
+        let access = self.manage_access()?;
+        let key = self.capsules.owned(capsule, &access).await?.key();
+        if name.is_none() && description.is_none() {
+            return Err(GrantRefusal::invalid("name", "a new name, a new description or both"));
+        }
+        let update = CapsuleUpdate { name, description, visibility: None };
+        let changed = self.capsules.ask_for_name(Some(&key), update, &access).await;
+        let changed = changed.map_err(GrantRefusal::There)?;
+        Ok(json!({ "capsule": owned(changed) }))
+    }
+}
+
+/// A capsule as its owner is shown it: without the uid, which is for records.
+fn owned(mut info: CapsuleInfo) -> CapsuleSummary {
+    info.uid.clear();
+    CapsuleSummary { info, access: CapsuleAccess::owner(), entries: None, problem: None }
 }

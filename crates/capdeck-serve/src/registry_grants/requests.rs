@@ -1,13 +1,17 @@
-//! Requests for access: made, looked at and decided.
+//! Requests for access: made, looked at and decided; and the grants they became, as a program is told of them.
+//!
+//! A connection here is what the REST API calls one as well: one grant. Taking back a grant leaves its holder everything else;
+//! one that has nothing left is out.
 
 use capdeck_auth::inbound::{
-    ApprovalTerms, GrantRecipient, GrantTarget, NewRequest, PageRequest, RegistryError,
-    RequestDecision, RequestQuery, RequestSource, RequestStatus, Scopes,
+    ApprovalMode, ApprovalTerms, Grant, GrantQuery, GrantRecipient, GrantRequest, GrantTarget,
+    NewRequest, PageRequest, Registry, RegistryError, RequestDecision, RequestQuery, RequestSource,
+    RequestStatus, Scopes, capsule_id_of,
 };
 use capdeck_host::{GrantOverrides, RequestedGrant, Role};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::{GrantResult, RegistryGrantService, refused::GrantRefusal, shown};
+use super::{GrantRefusal, GrantResult, RegistryGrantService};
 
 /// How many requests are shown at once.
 const MAX_REQUESTS: usize = 200;
@@ -123,7 +127,7 @@ impl RegistryGrantService {
         };
         let filed = self.registry.grants().file_request(&self.caller(), request).await;
         let filed = filed.map_err(GrantRefusal::by_registry)?;
-        let mut answer = shown::outcome(&self.registry, &filed);
+        let mut answer = shown_outcome(&self.registry, &filed);
         // A grant opens nothing that the connection's own scopes keep shut.
         let lacking: Scopes =
             filed.scopes.iter().filter(|scope| !self.client.scopes.allows(*scope)).collect();
@@ -150,7 +154,7 @@ impl RegistryGrantService {
                 .grants()
                 .requests(&query, &page)
                 .map_err(GrantRefusal::by_registry)?;
-            requests.extend(found.items.iter().map(|one| shown::request(one, may_decide)));
+            requests.extend(found.items.iter().map(|one| shown_request(one, may_decide)));
             has_more |= found.next_cursor.is_some();
         }
         self.record_audit("grant.list", None).await;
@@ -181,7 +185,7 @@ impl RegistryGrantService {
     async fn decide(&self, request: &str, decision: RequestDecision) -> GrantResult {
         let decided =
             self.registry.grants().decide(&self.caller(), &self.decider(), request, decision).await;
-        Ok(shown::outcome(&self.registry, &decided.map_err(GrantRefusal::by_registry)?))
+        Ok(shown_outcome(&self.registry, &decided.map_err(GrantRefusal::by_registry)?))
     }
 
     /// What is said, in the place of what was asked for. A request that the connection may not know of stays as it is: the
@@ -224,4 +228,129 @@ impl RegistryGrantService {
 
 fn scopes(names: &[String]) -> Result<Scopes, GrantRefusal> {
     Scopes::parse(&names.join(" ")).map_err(|error| GrantRefusal::Here(error.into()))
+}
+
+/// How many grants of one capsule are looked at.
+const MAX_GRANTS: usize = 200;
+
+impl RegistryGrantService {
+    /// Grants that the connection may take back.
+    pub(super) async fn list_connections(&self) -> GrantResult {
+        let access = self.manage_access()?;
+        if self.registry.approval().policy().mode != ApprovalMode::Supervisor {
+            let reason = "only operators decide about access here";
+            return Err(GrantRefusal::Here(RegistryError::Forbidden { reason }));
+        }
+        let mut capsules: Vec<&str> =
+            access.capsules.iter().map(|one| one.capsule.as_str()).collect();
+        capsules.sort_unstable();
+        capsules.dedup();
+        let (decider, mut connections, mut has_more) = (self.decider(), Vec::<Value>::new(), false);
+        for capsule in capsules {
+            let about = GrantQuery {
+                capsule: Some(capsule.to_owned()),
+                live_only: true,
+                ..GrantQuery::default()
+            };
+            let page = PageRequest { cursor: None, limit: Some(MAX_GRANTS) };
+            let found =
+                self.registry.grants().list(&about, &page).map_err(GrantRefusal::by_registry)?;
+            has_more |= found.next_cursor.is_some();
+            let is_theirs = |grant: &&Grant| {
+                grant.principal != self.client.principal
+                    && self.registry.grants().may_take_back(&decider, grant)
+            };
+            let shown = |grant: &Grant| shown_connection(&self.registry, grant);
+            connections.extend(found.items.iter().filter(is_theirs).map(shown));
+        }
+        self.record_audit("connection.list", None).await;
+        let mut answer = json!({ "connections": connections });
+        if has_more {
+            answer["has_more"] = true.into();
+        }
+        Ok(answer)
+    }
+
+    /// Takes one of them back, from the next request on.
+    pub(super) async fn revoke_connection(&self, id: &str) -> GrantResult {
+        self.manage_access()?;
+        let revoked = self.registry.grants().revoke(&self.caller(), &self.decider(), id).await;
+        let grant = revoked.map_err(GrantRefusal::by_registry)?;
+        Ok(json!({ "connection_id": grant.id, "status": "revoked" }))
+    }
+}
+
+/// What became of a request, with what was granted.
+fn shown_outcome(registry: &Registry, request: &GrantRequest) -> Value {
+    let mut shown = json!({ "request_id": request.id, "status": request.status });
+    if let Some(note) = &request.decision_note {
+        shown["note"] = json!(note);
+    }
+    match request.grant.as_deref().and_then(|id| registry.grants().get(id)) {
+        Some(grant) => {
+            shown["connection_id"] = json!(grant.id);
+            shown["granted"] = granted(&grant);
+        }
+        None => shown["expires_at"] = json!(request.expires_at),
+    }
+    shown
+}
+
+/// A request that waits.
+fn shown_request(request: &GrantRequest, may_decide: bool) -> Value {
+    let mut shown = target(&request.target);
+    shown.extend([
+        ("request_id".to_owned(), json!(request.id)),
+        ("may_decide".to_owned(), json!(may_decide)),
+        ("client_name".to_owned(), json!(request.client_name)),
+        ("client_id".to_owned(), json!(request.client_id)),
+        ("principal".to_owned(), json!(request.principal)),
+        ("requested_by".to_owned(), json!(request.requested_by)),
+        ("scopes".to_owned(), json!(request.scopes)),
+        ("reason".to_owned(), json!(request.reason)),
+        ("expires_at".to_owned(), json!(request.expires_at)),
+    ]);
+    without_empty_members(shown)
+}
+
+/// Somebody who uses a capsule.
+fn shown_connection(registry: &Registry, grant: &Grant) -> Value {
+    let holder = registry.clients().principal(&grant.principal);
+    let client_id = holder.as_ref().and_then(|holder| holder.client_id.clone());
+    let Value::Object(mut shown) = granted(grant) else { return Value::Null };
+    shown.extend([
+        ("connection_id".to_owned(), json!(grant.id)),
+        ("client_name".to_owned(), json!(holder.map(|holder| holder.name))),
+        ("client_id".to_owned(), json!(client_id)),
+        ("principal".to_owned(), json!(grant.principal)),
+    ]);
+    without_empty_members(shown)
+}
+
+fn granted(grant: &Grant) -> Value {
+    let mut shown = target(&grant.target);
+    shown.insert("scopes".to_owned(), json!(grant.scopes));
+    shown.insert("expires_at".to_owned(), json!(grant.expires_at));
+    without_empty_members(shown)
+}
+
+fn target(target: &GrantTarget) -> Map<String, Value> {
+    match json!(target) {
+        Value::Object(mut target) => {
+            target.remove("type");
+            if let Some(Value::String(capsule)) = target.get_mut("capsule") {
+                *capsule = capsule_id_of(capsule).to_owned();
+            }
+            target
+        }
+        _ => Map::new(),
+    }
+}
+
+/// Without members that say nothing, which every reader pays for.
+fn without_empty_members(mut shown: Map<String, Value>) -> Value {
+    shown.retain(|_, value| {
+        !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty())
+    });
+    Value::Object(shown)
 }

@@ -20,7 +20,7 @@ use tokio::sync::broadcast::error::RecvError;
 
 pub(super) use self::feed::ActivityFeed;
 use self::feed::FeedSubscription;
-use super::{RestApi, problem::ApiError};
+use super::{ApiError, RestApi};
 use crate::request_actor::RequestActor;
 
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
@@ -40,10 +40,10 @@ struct ActivityWatcher {
 /// Streams events until the watcher disconnects, loses access, or the host stops.
 pub(super) async fn watch(rest: Arc<RestApi>, request: Request) -> Response {
     let Some(actor) = request.extensions().get::<RequestActor>().cloned() else {
-        return ApiError::forbidden("sign in first").answer("");
+        return ApiError::forbidden("sign in first").into_response("");
     };
     if let RequestActor::Share(_) = actor {
-        return ApiError::forbidden("a share token cannot watch activity").answer("");
+        return ApiError::forbidden("a share token cannot watch activity").into_response("");
     }
     let session = request.extensions().get::<Arc<OperatorSession>>();
     let session = session.map(|session| session.id.clone());

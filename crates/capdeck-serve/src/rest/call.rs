@@ -9,9 +9,9 @@ use capdeck_auth::inbound::{
 use capdeck_host::SharedAccess;
 use http::{HeaderMap, header};
 
-use super::{RestApi, page, problem::ApiError};
+use super::{ApiError, ApiResult, RestApi};
 use crate::{
-    browser_cookie, http_state::RegistryUnavailable, request_actor::RequestActor,
+    cookies, http_state::RegistryUnavailable, request_actor::RequestActor,
     transport::http::ClientAddress,
 };
 
@@ -32,20 +32,13 @@ pub(super) struct RestCall {
     pub(super) filters: String,
 }
 
-/// The precondition of an entry write.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct EntryPrecondition {
-    /// The required current version; 0 means that no entry must exist.
-    pub(super) if_version: Option<u64>,
-}
-
 impl RestCall {
     pub(super) fn path_parameter(&self, name: &str) -> &str {
         self.places.get(name).map(String::as_str).unwrap_or_default()
     }
 
     /// The registry, if this process holds it.
-    pub(super) fn registry(&self) -> Result<&Registry, ApiError> {
+    pub(super) fn registry(&self) -> ApiResult<&Registry> {
         self.rest.http_state.registry.as_ref().map_err(
             |RegistryUnavailable { reason, served_at }| {
                 let error =
@@ -80,20 +73,21 @@ impl RestCall {
 
     pub(super) fn registry_caller(&self) -> EventCaller {
         let address = self.address.map(|address| address.ip);
-        EventCaller::new(self.id(), address).in_browser(browser_cookie::hash_of(&self.headers))
+        EventCaller::new(self.id(), address).in_browser(cookies::browser_hash(&self.headers))
     }
 
     /// Counts an invalid credential. Fails when the sender must wait.
-    pub(super) async fn count_failure(&self, class: CredentialClass) -> Result<(), ApiError> {
+    pub(super) async fn count_failure(&self, class: CredentialClass) -> ApiResult<()> {
         let http_state = &self.rest.http_state;
-        let attempt = http_state.fail_credential(self.address, class);
+        let attempt = http_state.failures.record(self.address.map(|one| one.ip), class);
         http_state.record_failed_credential(self.address, attempt).await;
         wait_for(attempt.retry_after)
     }
 
     /// Rejects a sender who must wait, before the credential is checked.
-    pub(super) fn check_backoff(&self, class: CredentialClass) -> Result<(), ApiError> {
-        let attempt = self.rest.http_state.backed_off(self.address, class);
+    pub(super) fn check_backoff(&self, class: CredentialClass) -> ApiResult<()> {
+        let failures = &self.rest.http_state.failures;
+        let attempt = failures.backed_off(self.address.map(|one| one.ip), class);
         wait_for(attempt.and_then(|attempt| attempt.retry_after))
     }
 
@@ -105,7 +99,7 @@ impl RestCall {
         }
     }
 
-    pub(super) fn decider(&self) -> Result<DecisionMaker, ApiError> {
+    pub(super) fn decider(&self) -> ApiResult<DecisionMaker> {
         match (&self.actor, self.operator()) {
             (_, Some(AuthenticatedOperator { id, role, .. })) => {
                 Ok(DecisionMaker::Operator { id, role, readable: Vec::new() })
@@ -117,31 +111,22 @@ impl RestCall {
         }
     }
 
-    pub(super) fn list_name(&self) -> String {
-        page::list_name(&self.path, &self.filters)
-    }
-
-    /// `If-Match: "<version>"` or `If-None-Match: *`.
-    pub(super) fn precondition(&self) -> Result<EntryPrecondition, ApiError> {
+    /// The required current version: `If-Match: "<version>"`, or 0 for `If-None-Match: *`, when no entry must exist.
+    pub(super) fn required_version(&self) -> ApiResult<Option<u64>> {
         let matching = self.text(header::IF_MATCH)?;
         let none = self.text(header::IF_NONE_MATCH)?;
-        let if_version = match (matching, none) {
-            (None, None) => None,
-            (Some("*"), None) => {
-                return Err(ApiError::invalid("`If-Match` must be one version, not `*`")
-                    .hint("send the `ETag` of the entry that you read"));
-            }
-            (Some(tag), None) => Some(version_of(tag)?),
-            (None, Some("*")) => Some(0),
-            (None, Some(_)) => {
-                return Err(ApiError::invalid("`If-None-Match` must be `*`"));
-            }
+        match (matching, none) {
+            (None, None) => Ok(None),
+            (Some("*"), None) => Err(ApiError::invalid("`If-Match` must be one version, not `*`")
+                .hint("send the `ETag` of the entry that you read")),
+            (Some(tag), None) => version_of(tag).map(Some),
+            (None, Some("*")) => Ok(Some(0)),
+            (None, Some(_)) => Err(ApiError::invalid("`If-None-Match` must be `*`")),
             (Some(_), Some(_)) => {
                 let detail = "`If-Match` and `If-None-Match` are mutually exclusive";
-                return Err(ApiError::invalid(detail));
+                Err(ApiError::invalid(detail))
             }
-        };
-        Ok(EntryPrecondition { if_version })
+        }
     }
 
     /// True when the client has this state already.
@@ -153,7 +138,7 @@ impl RestCall {
     }
 
     /// A header that can occur once, as text.
-    pub(super) fn text(&self, name: header::HeaderName) -> Result<Option<&str>, ApiError> {
+    pub(super) fn text(&self, name: header::HeaderName) -> ApiResult<Option<&str>> {
         let mut sent = self.headers.get_all(&name).iter();
         let Some(first) = sent.next() else { return Ok(None) };
         let once = sent.next().is_none().then_some(first);
@@ -164,7 +149,7 @@ impl RestCall {
     }
 }
 
-fn wait_for(retry_after: Option<u64>) -> Result<(), ApiError> {
+fn wait_for(retry_after: Option<u64>) -> ApiResult<()> {
     match retry_after {
         Some(seconds) => Err(RegistryError::TooSoon { seconds }.into()),
         None => Ok(()),
@@ -175,7 +160,7 @@ pub(super) fn version_tag(version: u64) -> String {
     format!("\"{version}\"")
 }
 
-fn version_of(tag: &str) -> Result<u64, ApiError> {
+fn version_of(tag: &str) -> ApiResult<u64> {
     let inside = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
     inside.and_then(|version| version.parse().ok()).filter(|version| *version > 0).ok_or_else(
         || {

@@ -4,15 +4,7 @@ use capdeck_install::{AgentClient, ConfigDocument, FileFormat, LaunchTarget};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    call::RestCall,
-    input::{NoBody, NoQuery},
-    operation::{RestOperation, get},
-    page::ListPage,
-    problem::ApiError,
-    required_access::RequiredAccess,
-    response::RestResponse,
-};
+use super::{ApiError, ApiResult, ListPage, RequiredAccess, RestCall, RestOperation, get};
 use crate::transport::http::HttpAuthMode;
 
 /// The server name in agents' configurations.
@@ -26,20 +18,18 @@ pub(super) fn operations() -> Vec<RestOperation> {
         get("/v1/connect/{client}", "getConnectSnippet", "Get the configuration for an agent")
             .about("The entry that `capdeck connect --url` writes. It has no token: for agents that cannot sign in, add one by hand.")
             .who(RequiredAccess::Anyone)
-            .handled_by(show),
+            .handled_with_query(show),
     ]
 }
 
 /// A supported agent.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ConnectableAgent")]
 struct ConnectableAgent {
     client: &'static str,
     name: &'static str,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ConnectTo")]
 struct ConnectQuery {
     /// The endpoint of this capsule instead of the deck.
     #[schemars(length(min = 1, max = 100))]
@@ -48,7 +38,6 @@ struct ConnectQuery {
 
 /// The configuration for an agent.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ConnectSnippet")]
 struct ConnectSnippet {
     client: &'static str,
     name: &'static str,
@@ -63,22 +52,14 @@ struct ConnectSnippet {
     notes: Vec<&'static str>,
 }
 
-async fn list(
-    _: RestCall,
-    _: NoQuery,
-    _: NoBody,
-) -> Result<RestResponse<ListPage<ConnectableAgent>>, ApiError> {
+async fn list(_: RestCall) -> ApiResult<ListPage<ConnectableAgent>> {
     let all = AgentClient::all()
         .iter()
         .map(|client| ConnectableAgent { client: client.id, name: client.name });
-    Ok(RestResponse::new(ListPage::whole(all.collect())))
+    Ok(ListPage::whole(all.collect()))
 }
 
-async fn show(
-    call: RestCall,
-    query: ConnectQuery,
-    _: NoBody,
-) -> Result<RestResponse<ConnectSnippet>, ApiError> {
+async fn show(call: RestCall, query: ConnectQuery) -> ApiResult<ConnectSnippet> {
     let id = call.path_parameter("client");
     let client = AgentClient::find(id).ok_or_else(|| ApiError::not_found("agent", id))?;
     let issuer = call.rest.http_state.issuer(&call.headers, call.address);
@@ -99,7 +80,7 @@ async fn show(
         notes.push("the agent opens a browser, where you choose its access");
         notes.push("an agent without a browser enrolls at `/v1/agent-enrollments`, or uses a token from *Access*, *My requests*, as the header `Authorization: Bearer <token>`; never give it the admin key or your own key");
     }
-    Ok(RestResponse::new(ConnectSnippet {
+    Ok(ConnectSnippet {
         client: client.id,
         name: client.name,
         url,
@@ -111,7 +92,7 @@ async fn show(
         key: client.key(),
         text,
         notes,
-    }))
+    })
 }
 
 fn text(client: &AgentClient, launch: &LaunchTarget) -> Result<String, Box<dyn std::error::Error>> {

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use super::problem::ApiError;
+use super::{ApiError, ApiResult};
 
 const MAX_AGE: Duration = Duration::from_secs(24 * 3600);
 /// Per principal; the oldest key is dropped first.
@@ -74,7 +74,7 @@ pub(super) enum IdempotencyDecision {
     Repeat(StoredResponse),
 }
 
-pub(super) fn key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+pub(super) fn key(headers: &HeaderMap) -> ApiResult<Option<String>> {
     let mut sent = headers.get_all(HEADER).iter();
     let Some(first) = sent.next() else { return Ok(None) };
     let text = first.to_str().ok().filter(|_| sent.next().is_none());
@@ -93,7 +93,7 @@ impl IdempotencyCache {
         principal: &str,
         key: String,
         request: String,
-    ) -> Result<IdempotencyDecision, ApiError> {
+    ) -> ApiResult<IdempotencyDecision> {
         let mut kept = self.0.lock();
         kept.sweep(principal);
         let keys = kept.principals.entry(principal.to_owned()).or_default();

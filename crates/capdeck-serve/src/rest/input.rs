@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-use super::problem::ApiError;
+use super::{ApiError, ApiResult};
 use crate::transport::http::MAX_SIGN_IN_BYTES;
 
 const MAX_BODY_BYTES: usize = 1024 * 1024;
@@ -32,7 +32,7 @@ pub(super) trait OperationBody: Sized + Send + 'static {
     fn schema(generator: &mut SchemaGenerator) -> Option<Schema>;
 
     /// `check` validates the schema.
-    fn read(bytes: Bytes, check: Option<&InputValidator>) -> Result<Self, ApiError>;
+    fn read(bytes: Bytes, check: Option<&InputValidator>) -> ApiResult<Self>;
 }
 
 /// An operation without a query.
@@ -45,11 +45,10 @@ pub(super) struct NoBody;
 
 /// A JSON body.
 #[derive(Debug)]
-pub(super) struct JsonBody<T>(pub(super) T);
+pub(super) struct JsonBody<T, const LIMIT: usize = MAX_BODY_BYTES>(pub(super) T);
 
 /// A JSON body of a public operation.
-#[derive(Debug)]
-pub(super) struct SmallJsonBody<T>(pub(super) T);
+pub(super) type SmallJsonBody<T> = JsonBody<T, MAX_SIGN_IN_BYTES>;
 
 #[derive(Debug)]
 pub(super) struct OptionalJsonBody<T>(pub(super) T);
@@ -65,7 +64,7 @@ impl OperationBody for NoBody {
         None
     }
 
-    fn read(bytes: Bytes, _: Option<&InputValidator>) -> Result<Self, ApiError> {
+    fn read(bytes: Bytes, _: Option<&InputValidator>) -> ApiResult<Self> {
         if bytes.is_empty() {
             Ok(Self)
         } else {
@@ -74,31 +73,22 @@ impl OperationBody for NoBody {
     }
 }
 
-impl<T: DeserializeOwned + JsonSchema + Send + 'static> OperationBody for JsonBody<T> {
+impl<T, const LIMIT: usize> OperationBody for JsonBody<T, LIMIT>
+where
+    T: DeserializeOwned + JsonSchema + Send + 'static,
+{
+    const LIMIT: usize = LIMIT;
     const MEDIA_TYPES: &'static [&'static str] = &["application/json"];
 
     fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
         Some(generator.subschema_for::<T>())
     }
 
-    fn read(bytes: Bytes, check: Option<&InputValidator>) -> Result<Self, ApiError> {
+    fn read(bytes: Bytes, check: Option<&InputValidator>) -> ApiResult<Self> {
         let value: Value = serde_json::from_slice(&bytes)
             .map_err(|error| ApiError::invalid(format!("the body is not JSON: {error}")))?;
         check.map_or(Ok(()), |check| check.validate("the body", &value))?;
         read_value("the body", value).map(Self)
-    }
-}
-
-impl<T: DeserializeOwned + JsonSchema + Send + 'static> OperationBody for SmallJsonBody<T> {
-    const LIMIT: usize = MAX_SIGN_IN_BYTES;
-    const MEDIA_TYPES: &'static [&'static str] = &["application/json"];
-
-    fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
-        JsonBody::<T>::schema(generator)
-    }
-
-    fn read(bytes: Bytes, check: Option<&InputValidator>) -> Result<Self, ApiError> {
-        JsonBody::<T>::read(bytes, check).map(|JsonBody(read)| Self(read))
     }
 }
 
@@ -112,11 +102,11 @@ impl<T: DeserializeOwned + JsonSchema + Default + Send + 'static> OperationBody
         Some(generator.subschema_for::<T>())
     }
 
-    fn read(bytes: Bytes, check: Option<&InputValidator>) -> Result<Self, ApiError> {
+    fn read(bytes: Bytes, check: Option<&InputValidator>) -> ApiResult<Self> {
         if bytes.is_empty() {
             return Ok(Self(T::default()));
         }
-        JsonBody::<T>::read(bytes, check).map(|JsonBody(read)| Self(read))
+        <JsonBody<T>>::read(bytes, check).map(|JsonBody(read)| Self(read))
     }
 }
 
@@ -128,7 +118,7 @@ impl OperationBody for ArchiveBody {
         None
     }
 
-    fn read(bytes: Bytes, _: Option<&InputValidator>) -> Result<Self, ApiError> {
+    fn read(bytes: Bytes, _: Option<&InputValidator>) -> ApiResult<Self> {
         if bytes.is_empty() {
             return Err(ApiError::invalid("the body is empty; send a tar archive"));
         }
@@ -153,7 +143,7 @@ impl InputValidator {
         self.validator.is_some()
     }
 
-    fn validate(&self, what: &str, value: &Value) -> Result<(), ApiError> {
+    fn validate(&self, what: &str, value: &Value) -> ApiResult<()> {
         let Some(validator) = &self.validator else { return Ok(()) };
         if validator.is_valid(value) {
             return Ok(());
@@ -177,11 +167,15 @@ impl InputValidator {
 }
 
 pub(super) fn inline_schema<T: JsonSchema>() -> Value {
+    inline_generator().into_root_schema_for::<T>().to_value()
+}
+
+pub(super) fn inline_generator() -> SchemaGenerator {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
     });
-    settings.into_generator().into_root_schema_for::<T>().to_value()
+    settings.into_generator()
 }
 
 pub(super) fn check_media_type(
@@ -189,7 +183,7 @@ pub(super) fn check_media_type(
     taken: &'static [&'static str],
     is_empty: bool,
     is_required: bool,
-) -> Result<(), ApiError> {
+) -> ApiResult<()> {
     let is_unsaid = is_empty && headers.get(header::CONTENT_TYPE).is_none();
     if taken.is_empty() || is_unsaid && !is_required {
         return Ok(());
@@ -208,7 +202,7 @@ pub(super) fn check_media_type(
 pub(super) fn read_query<Q: DeserializeOwned>(
     raw: Option<&str>,
     check: &InputValidator,
-) -> Result<Q, ApiError> {
+) -> ApiResult<Q> {
     let mut given: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, value) in url::form_urlencoded::parse(raw.unwrap_or_default().as_bytes()) {
         given.entry(name.into_owned()).or_default().push(value.into_owned());
@@ -233,7 +227,7 @@ pub(super) fn read_query<Q: DeserializeOwned>(
     read_value("the query", value)
 }
 
-fn parameter(name: &str, schema: &Value, mut values: Vec<String>) -> Result<Value, ApiError> {
+fn parameter(name: &str, schema: &Value, mut values: Vec<String>) -> ApiResult<Value> {
     let item = schema.get("items");
     if let Some(item) = item.filter(|_| is_type(schema, "array")) {
         let items = values.into_iter().map(|value| single(name, item, value));
@@ -245,7 +239,7 @@ fn parameter(name: &str, schema: &Value, mut values: Vec<String>) -> Result<Valu
     }
 }
 
-fn single(name: &str, schema: &Value, value: String) -> Result<Value, ApiError> {
+fn single(name: &str, schema: &Value, value: String) -> ApiResult<Value> {
     if is_type(schema, "integer") {
         let number: u64 = value
             .parse()
@@ -269,7 +263,7 @@ fn is_type(schema: &Value, name: &str) -> bool {
     }
 }
 
-fn read_value<T: DeserializeOwned>(what: &str, value: Value) -> Result<T, ApiError> {
+fn read_value<T: DeserializeOwned>(what: &str, value: Value) -> ApiResult<T> {
     serde_json::from_value(value)
         .map_err(|error| ApiError::invalid(format!("{what} is invalid: {error}")))
 }

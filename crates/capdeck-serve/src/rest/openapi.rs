@@ -3,7 +3,7 @@
 use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
-use super::{operation::RestOperation, problem::ProblemDetails, required_access::RequiredAccess};
+use super::{RequiredAccess, RestOperation, problem::ProblemDetails};
 
 const API_DESCRIPTION: &str = "The REST API of the dashboard. \
 Lists are paged as `{items, next_cursor}`; a cursor is valid for its list and filters. \
@@ -25,9 +25,9 @@ pub(super) fn document(operations: &[RestOperation], version: &str) -> Value {
     let problem = generator.subschema_for::<ProblemDetails>().to_value();
     let mut paths: Map<String, Value> = Map::new();
     for operation in operations {
-        let path = operation.path.replace("{*", "{");
+        let path = operation.declared.path.replace("{*", "{");
         let item = paths.entry(path).or_insert_with(|| json!({}));
-        item[operation.method.as_str().to_ascii_lowercase()] =
+        item[operation.declared.method.as_str().to_ascii_lowercase()] =
             operation_object(operation, &mut generator);
     }
     let mut document = json!({
@@ -64,9 +64,9 @@ pub(super) fn document(operations: &[RestOperation], version: &str) -> Value {
             },
         },
     });
-    without_boolean_schemas(&mut document);
-    plain_enums(&mut document);
-    without_empty_defaults(&mut document);
+    for change in [without_boolean_schemas, plain_enums, without_empty_defaults] {
+        for_each_object(&mut document, change);
+    }
     document
 }
 
@@ -75,25 +75,29 @@ fn binary() -> Value {
     json!({ "schema": { "type": "string", "format": "binary" } })
 }
 
-/// Turns a choice of constant strings into an `enum`: generators make one type of it instead of one per constant. Descriptions
-/// of constants move to the enum.
-fn plain_enums(value: &mut Value) {
+/// Changes every object of a document, the outer ones first.
+fn for_each_object(value: &mut Value, change: fn(&mut Map<String, Value>)) {
     match value {
         Value::Object(members) => {
-            if let Some((texts, notes)) = members.get("oneOf").and_then(constant_texts) {
-                members.shift_remove("oneOf");
-                let about = members.get("description").and_then(Value::as_str).unwrap_or_default();
-                let about = format!("{about}\n\n{notes}").trim().to_owned();
-                members.insert("type".to_owned(), json!("string"));
-                members.insert("enum".to_owned(), json!(texts));
-                if !about.is_empty() {
-                    members.insert("description".to_owned(), json!(about));
-                }
-            }
-            members.values_mut().for_each(plain_enums);
+            change(members);
+            members.values_mut().for_each(|member| for_each_object(member, change));
         }
-        Value::Array(all) => all.iter_mut().for_each(plain_enums),
+        Value::Array(all) => all.iter_mut().for_each(|one| for_each_object(one, change)),
         _ => {}
+    }
+}
+
+/// Turns a choice of constant strings into an `enum`: generators make one type of it instead of one per constant. Descriptions
+/// of constants move to the enum.
+fn plain_enums(members: &mut Map<String, Value>) {
+    let Some((texts, notes)) = members.get("oneOf").and_then(constant_texts) else { return };
+    members.shift_remove("oneOf");
+    let about = members.get("description").and_then(Value::as_str).unwrap_or_default();
+    let about = format!("{about}\n\n{notes}").trim().to_owned();
+    members.insert("type".to_owned(), json!("string"));
+    members.insert("enum".to_owned(), json!(texts));
+    if !about.is_empty() {
+        members.insert("description".to_owned(), json!(about));
     }
 }
 
@@ -119,64 +123,53 @@ fn constant_texts(choices: &Value) -> Option<(Vec<Value>, String)> {
 }
 
 /// Removes empty defaults, such as an empty list: some generators treat a member with a default as required.
-fn without_empty_defaults(value: &mut Value) {
-    match value {
-        Value::Object(members) => {
-            let properties = members.get_mut("properties").and_then(Value::as_object_mut);
-            for schema in properties.into_iter().flat_map(|all| all.values_mut()) {
-                let empty = [Value::Null, Value::Bool(false), json!([]), json!({})];
-                if let Some(schema) = schema.as_object_mut()
-                    && schema.get("default").is_some_and(|default| empty.contains(default))
-                {
-                    schema.shift_remove("default");
-                }
-            }
-            members.values_mut().for_each(without_empty_defaults);
+fn without_empty_defaults(members: &mut Map<String, Value>) {
+    let properties = members.get_mut("properties").and_then(Value::as_object_mut);
+    for schema in properties.into_iter().flat_map(|all| all.values_mut()) {
+        let empty = [Value::Null, Value::Bool(false), json!([]), json!({})];
+        if let Some(schema) = schema.as_object_mut()
+            && schema.get("default").is_some_and(|default| empty.contains(default))
+        {
+            schema.shift_remove("default");
         }
-        Value::Array(all) => all.iter_mut().for_each(without_empty_defaults),
-        _ => {}
     }
 }
 
 /// Replaces the schema `true` by `{}`: some generators accept only objects.
-fn without_boolean_schemas(value: &mut Value) {
+fn without_boolean_schemas(members: &mut Map<String, Value>) {
     let open = |schema: &mut Value| {
         if *schema == Value::Bool(true) {
             *schema = json!({});
         }
     };
-    match value {
-        Value::Object(members) => {
-            for (keyword, member) in members.iter_mut() {
-                match (keyword.as_str(), &mut *member) {
-                    ("items", schema) => open(schema),
-                    ("properties", Value::Object(all)) => all.values_mut().for_each(open),
-                    ("anyOf" | "oneOf" | "allOf", Value::Array(all)) => {
-                        all.iter_mut().for_each(open);
-                    }
-                    _ => {}
-                }
-                without_boolean_schemas(member);
-            }
+    for (keyword, member) in members.iter_mut() {
+        match (keyword.as_str(), member) {
+            ("items", schema) => open(schema),
+            ("properties", Value::Object(all)) => all.values_mut().for_each(open),
+            ("anyOf" | "oneOf" | "allOf", Value::Array(all)) => all.iter_mut().for_each(open),
+            _ => {}
         }
-        Value::Array(all) => all.iter_mut().for_each(without_boolean_schemas),
-        _ => {}
     }
 }
 
 fn operation_object(operation: &RestOperation, generator: &mut SchemaGenerator) -> Value {
-    let description = format!("{}\n\nWho may: {}", operation.about, operation.who.description());
+    let description = format!(
+        "{}\n\nWho may: {}",
+        operation.declared.about,
+        operation.declared.who.description()
+    );
     let mut told = json!({
-        "operationId": operation.name,
-        "tags": [tag(operation.path)],
-        "summary": operation.summary,
+        "operationId": operation.declared.name,
+        "tags": [tag(operation.declared.path)],
+        "summary": operation.declared.summary,
         "description": description.trim(),
         "parameters": parameters(operation),
         "responses": responses(operation, generator),
     });
-    if operation.who == RequiredAccess::Stranger {
+    if operation.declared.who == RequiredAccess::Stranger {
         // Only the enrollment's own token identifies the sender.
-        let token = operation.places().next().map_or(json!({}), |_| json!({ "enrollment": [] }));
+        let token =
+            operation.declared.places().next().map_or(json!({}), |_| json!({ "enrollment": [] }));
         told["security"] = json!([token]);
     }
     if !operation.body.media_types.is_empty() {
@@ -197,6 +190,7 @@ fn tag(path: &str) -> &str {
 
 fn parameters(operation: &RestOperation) -> Vec<Value> {
     let mut told: Vec<Value> = operation
+        .declared
         .places()
         .map(|name| {
             json!({
@@ -235,7 +229,7 @@ fn parameters(operation: &RestOperation) -> Vec<Value> {
             "schema": { "type": "string", "minLength": 1, "maxLength": longest },
         }));
     };
-    if operation.is_conditional {
+    if operation.declared.is_conditional {
         header("If-Match", "The required version of the entry: its `ETag`.", 64);
         header("If-None-Match", "`*`: the entry must not exist.", 64);
     }
@@ -251,7 +245,8 @@ fn parameters(operation: &RestOperation) -> Vec<Value> {
 
 /// `Idempotency-Key` requires a known sender, because responses are stored per principal.
 fn accepts_idempotency_key(operation: &RestOperation) -> bool {
-    operation.method == http::Method::POST && operation.who != RequiredAccess::Stranger
+    operation.declared.method == http::Method::POST
+        && operation.declared.who != RequiredAccess::Stranger
 }
 
 fn parameter_description(name: &str) -> &'static str {
@@ -288,14 +283,14 @@ fn without_null(mut schema: Value) -> Value {
 fn responses(operation: &RestOperation, generator: &mut SchemaGenerator) -> Value {
     let content = (operation.answer)(generator);
     let mut told = Map::new();
-    for status in operation.success {
+    for status in operation.declared.success {
         let mut answer = json!({ "description": described_status(*status) });
         if let Some((media_type, schema)) = &content
             && !matches!(status, 204 | 304)
         {
             let schema = schema.as_ref().map_or_else(binary, |schema| json!({ "schema": schema }));
             answer["content"] = json!({ *media_type: schema });
-            if operation.is_conditional || operation.success.contains(&304) {
+            if operation.declared.is_conditional || operation.declared.success.contains(&304) {
                 answer["headers"] = json!({ "ETag": {
                     "description": "The state of the response; send it as `If-Match` or `If-None-Match`.",
                     "schema": { "type": "string" },
@@ -304,18 +299,18 @@ fn responses(operation: &RestOperation, generator: &mut SchemaGenerator) -> Valu
         }
         told.insert(status.to_string(), answer);
     }
-    let has_places = operation.places().next().is_some();
+    let has_places = operation.declared.places().next().is_some();
     let takes_body = !operation.body.media_types.is_empty();
     let also = [
         (has_places, &[404][..]),
         (true, &[413]),
         (takes_body, &[415]),
         (accepts_idempotency_key(operation), &[409, 422]),
-        (operation.is_conditional, &[412]),
+        (operation.declared.is_conditional, &[412]),
     ];
     let also = also.into_iter().filter(|(applies, _)| *applies).flat_map(|(_, all)| all);
     let mut statuses: Vec<u16> =
-        COMMON_STATUSES.iter().chain(also).chain(operation.problems).copied().collect();
+        COMMON_STATUSES.iter().chain(also).chain(operation.declared.problems).copied().collect();
     statuses.sort_unstable();
     statuses.dedup();
     for status in statuses {

@@ -4,19 +4,33 @@ use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
 use axum::response::Response;
 use bytes::Bytes;
+use capdeck_auth::inbound::{OAuthScope, OperatorRole};
 use http::{Method, StatusCode};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 
 use super::{
-    call::RestCall,
-    input::{InputValidator, OperationBody, check_media_type, inline_schema, read_query},
-    problem::ApiError,
-    required_access::RequiredAccess,
-    response::{ResponseContent, ResponseShape, RestResponse},
+    ApiError, ApiResult, RestCall,
+    input::{
+        InputValidator, NoBody, NoQuery, OperationBody, check_media_type, inline_generator,
+        inline_schema, read_query,
+    },
+    response::{OperationResponse, ResponseContent, ResponseShape},
 };
+use crate::request_actor::RequestActor;
 
+/// An operation with its handler.
 pub(super) struct RestOperation {
+    pub(super) declared: OperationDeclaration,
+    pub(super) query: Arc<InputValidator>,
+    pub(super) body: BodyShape,
+    pub(super) answer: fn(&mut SchemaGenerator) -> Option<ResponseShape>,
+    /// Parses the query and the body; the returned future runs the handler.
+    pub(super) run: Box<OperationHandler>,
+}
+
+/// What is declared of an operation in the table.
+pub(super) struct OperationDeclaration {
     pub(super) method: Method,
     /// With parameters in braces; the last can be `{*path}`, which includes slashes.
     pub(super) path: &'static str,
@@ -27,11 +41,8 @@ pub(super) struct RestOperation {
     pub(super) who: RequiredAccess,
     pub(super) problems: &'static [u16],
     pub(super) is_conditional: bool,
+    /// The first one is the status of a response that does not set another.
     pub(super) success: &'static [u16],
-    pub(super) query: InputValidator,
-    pub(super) body: BodyShape,
-    pub(super) answer: fn(&mut SchemaGenerator) -> Option<ResponseShape>,
-    run: Box<OperationHandler>,
 }
 
 pub(super) struct BodyShape {
@@ -41,33 +52,21 @@ pub(super) struct BodyShape {
     pub(super) schema: fn(&mut SchemaGenerator) -> Option<Schema>,
 }
 
-pub(super) struct OperationBuilder {
-    method: Method,
-    path: &'static str,
-    name: &'static str,
-    summary: &'static str,
-    about: &'static str,
-    who: RequiredAccess,
-    problems: &'static [u16],
-    is_conditional: bool,
-    success: &'static [u16],
-}
-
-pub(super) type ResponseFuture = Pin<Box<dyn Future<Output = Result<Response, ApiError>> + Send>>;
-type OperationHandler =
-    dyn Fn(RestCall, Option<&str>, Bytes) -> Result<ResponseFuture, ApiError> + Send + Sync;
+pub(super) type ResponseFuture = Pin<Box<dyn Future<Output = ApiResult<Response>> + Send>>;
+pub(super) type OperationHandler =
+    dyn Fn(RestCall, Option<&str>, Bytes) -> ApiResult<ResponseFuture> + Send + Sync;
 
 macro_rules! methods {
     ($($function:ident $method:ident)*) => {$(
-        pub(super) fn $function(path: &'static str, name: &'static str, summary: &'static str) -> OperationBuilder {
-            OperationBuilder::new(Method::$method, path, name, summary)
+        pub(super) fn $function(path: &'static str, name: &'static str, summary: &'static str) -> OperationDeclaration {
+            OperationDeclaration::new(Method::$method, path, name, summary)
         }
     )*};
 }
 
 methods! { get GET post POST put PUT patch PATCH delete DELETE }
 
-impl OperationBuilder {
+impl OperationDeclaration {
     fn new(method: Method, path: &'static str, name: &'static str, summary: &'static str) -> Self {
         Self {
             method,
@@ -108,17 +107,51 @@ impl OperationBuilder {
         self
     }
 
-    /// Sets the handler. Its types determine query, body and response.
-    pub(super) fn handled_by<Q, B, T, F>(
+    /// Sets the handler of an operation without a query and a body. Its type determines the response.
+    pub(super) fn handled_by<R: OperationResponse, F>(
         self,
+        work: impl Fn(RestCall) -> F + Send + Sync + 'static,
+    ) -> RestOperation
+    where
+        F: Future<Output = ApiResult<R>> + Send + 'static,
+    {
+        self.handled_with_query_and_body(move |call, _: NoQuery, _: NoBody| work(call))
+    }
+
+    pub(super) fn handled_with_query<Q, R: OperationResponse, F>(
+        self,
+        work: impl Fn(RestCall, Q) -> F + Send + Sync + 'static,
+    ) -> RestOperation
+    where
+        Q: DeserializeOwned + JsonSchema + Send + 'static,
+        F: Future<Output = ApiResult<R>> + Send + 'static,
+    {
+        self.handled_with_query_and_body(move |call, query, _: NoBody| work(call, query))
+    }
+
+    pub(super) fn handled_with_body<B: OperationBody, R: OperationResponse, F>(
+        self,
+        work: impl Fn(RestCall, B) -> F + Send + Sync + 'static,
+    ) -> RestOperation
+    where
+        F: Future<Output = ApiResult<R>> + Send + 'static,
+    {
+        self.handled_with_query_and_body(move |call, _: NoQuery, body| work(call, body))
+    }
+
+    pub(super) fn handled_with_query_and_body<Q, B: OperationBody, R: OperationResponse, F>(
+        mut self,
         work: impl Fn(RestCall, Q, B) -> F + Send + Sync + 'static,
     ) -> RestOperation
     where
         Q: DeserializeOwned + JsonSchema + Send + 'static,
-        B: OperationBody,
-        T: ResponseContent,
-        F: Future<Output = Result<RestResponse<T>, ApiError>> + Send + 'static,
+        F: Future<Output = ApiResult<R>> + Send + 'static,
     {
+        if self.success.is_empty() {
+            self.success = if R::Content::HAS_BODY { &[200] } else { &[204] };
+        }
+        let usual = self.success.first().and_then(|status| StatusCode::from_u16(*status).ok());
+        let usual = usual.unwrap_or_default();
         let query = Arc::new(InputValidator::closed(inline_schema::<Q>()));
         let body = BodyShape {
             media_types: B::MEDIA_TYPES,
@@ -126,47 +159,21 @@ impl OperationBuilder {
             is_required: B::IS_REQUIRED,
             schema: |generator| B::schema(generator),
         };
-        let body_check = (!B::MEDIA_TYPES.is_empty()).then(|| body_check::<B>()).flatten();
+        let body_schema = B::schema(&mut inline_generator());
+        let body_check = body_schema.map(|schema| InputValidator::of(schema.to_value()));
         let media_type =
-            T::shape(&mut SchemaGenerator::default()).map(|(media_type, _)| media_type);
-        let shown = InputValidator::closed(inline_schema::<Q>());
+            R::Content::shape(&mut SchemaGenerator::default()).map(|(media_type, _)| media_type);
+        let check = Arc::clone(&query);
         let run = move |call: RestCall, raw: Option<&str>, bytes: Bytes| {
-            let asked: Q = read_query(raw, &query)?;
+            let asked: Q = read_query(raw, &check)?;
             check_media_type(&call.headers, B::MEDIA_TYPES, bytes.is_empty(), B::IS_REQUIRED)?;
             let sent = B::read(bytes, body_check.as_ref())?;
             let working = work(call, asked, sent);
-            Ok(Box::pin(async move { working.await?.into_response(media_type) }) as ResponseFuture)
+            Ok(Box::pin(async move {
+                working.await?.into_rest_response().into_response(usual, media_type)
+            }) as ResponseFuture)
         };
-        let Self { method, path, name, summary, about, who, problems, is_conditional, success } =
-            self;
-        let success = if success.is_empty() { default_success(T::STATUS) } else { success };
-        RestOperation {
-            method,
-            path,
-            name,
-            summary,
-            about,
-            who,
-            problems,
-            is_conditional,
-            success,
-            query: shown,
-            body,
-            answer: T::shape,
-            run: Box::new(run),
-        }
-    }
-}
-
-impl RestOperation {
-    /// Parses the request; the returned future runs the handler.
-    pub(super) fn begin(
-        &self,
-        call: RestCall,
-        query: Option<&str>,
-        bytes: Bytes,
-    ) -> Result<ResponseFuture, ApiError> {
-        (self.run)(call, query, bytes)
+        RestOperation { declared: self, query, body, answer: R::Content::shape, run: Box::new(run) }
     }
 
     pub(super) fn places(&self) -> impl Iterator<Item = &'static str> {
@@ -177,19 +184,75 @@ impl RestOperation {
 
 impl fmt::Debug for RestOperation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} {}", self.method, self.path)
+        write!(formatter, "{} {}", self.declared.method, self.declared.path)
     }
 }
 
-fn default_success(status: StatusCode) -> &'static [u16] {
-    if status == StatusCode::NO_CONTENT { &[204] } else { &[200] }
+pub(super) fn unauthenticated() -> ApiError {
+    ApiError::new(StatusCode::UNAUTHORIZED, "unauthenticated", "sign in first")
 }
 
-fn body_check<B: OperationBody>() -> Option<InputValidator> {
-    let settings = schemars::generate::SchemaSettings::draft2020_12().with(|settings| {
-        settings.inline_subschemas = true;
-        settings.meta_schema = None;
-    });
-    let schema = B::schema(&mut settings.into_generator())?;
-    Some(InputValidator::of(schema.to_value()))
+/// Who can use an operation at all. The operation filters what they see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RequiredAccess {
+    /// Public; the request itself has a token where needed.
+    Stranger,
+    /// Everyone who is authenticated, within their access.
+    Anyone,
+    /// The owner and every operator, within their access.
+    Operator,
+    /// The same, and clients with `registry:manage`.
+    Manager,
+    /// The owner, admins, and clients with a grant for the deck, within that grant.
+    Deck,
+    /// The same, with the scope to call.
+    DeckCall,
+    Admin,
+}
+
+impl RequiredAccess {
+    pub(super) fn description(self) -> &'static str {
+        match self {
+            Self::Stranger => "Everyone, without authentication.",
+            Self::Anyone => "Every authenticated sender, within their access.",
+            Self::Operator => "The owner of the host and every operator, within their access.",
+            Self::Manager => {
+                "The owner of the host, operators for what they can decide, and clients with `registry:manage`."
+            }
+            Self::Deck => {
+                "The owner of the host, operators with the role `admin`, and clients with a grant for a part of the deck, within that part."
+            }
+            Self::DeckCall => {
+                "The owner of the host, operators with the role `admin`, and clients that can call a part of the deck, within that part."
+            }
+            Self::Admin => "The owner of the host and operators with the role `admin`.",
+        }
+    }
+
+    pub(super) fn check(self, actor: &RequestActor) -> ApiResult<()> {
+        let may = match actor {
+            RequestActor::Owner => true,
+            RequestActor::Operator(operator) => match self {
+                Self::Stranger | Self::Anyone | Self::Operator | Self::Manager => true,
+                Self::Deck | Self::DeckCall | Self::Admin => operator.role == OperatorRole::Admin,
+            },
+            RequestActor::Credential(client) => match self {
+                Self::Stranger | Self::Anyone => true,
+                Self::Manager => client.scopes.allows(OAuthScope::RegistryManage),
+                Self::Deck => client.scopes.allows(OAuthScope::DeckRead),
+                Self::DeckCall => client.scopes.allows(OAuthScope::DeckCall),
+                Self::Operator | Self::Admin => false,
+            },
+            RequestActor::Share(_) => self == Self::Stranger,
+        };
+        if may {
+            return Ok(());
+        }
+        let detail = format!("access denied; allowed: {}", self.description());
+        Err(ApiError::forbidden(detail))
+    }
+
+    pub(super) fn check_call(self, call: &RestCall) -> ApiResult<()> {
+        call.actor.as_ref().map_or_else(|| Err(unauthenticated()), |actor| self.check(actor))
+    }
 }

@@ -7,13 +7,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    call::RestCall,
+    ApiError, ApiResult, RequiredAccess, RestCall, RestOperation,
     deck::{count_tokens, waiting_pins},
-    input::{NoBody, NoQuery},
-    operation::{RestOperation, get},
-    problem::ApiError,
-    required_access::RequiredAccess,
-    response::RestResponse,
+    get, run_blocking,
 };
 
 pub(super) fn operations() -> Vec<RestOperation> {
@@ -44,7 +40,6 @@ struct HostOverview {
 
 /// Pending decisions.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "PendingCounts")]
 struct PendingCounts {
     /// Access requests that you can decide, 200 at most.
     grants: usize,
@@ -56,7 +51,6 @@ struct PendingCounts {
 
 /// Open connections.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ConnectionCounts")]
 struct ConnectionCounts {
     sessions: usize,
     requests: usize,
@@ -65,7 +59,6 @@ struct ConnectionCounts {
 
 /// The capabilities of the deck.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "CapabilityCounts")]
 struct CapabilityCounts {
     usable: usize,
     all: usize,
@@ -76,7 +69,6 @@ struct CapabilityCounts {
 
 /// Tool calls of the last 24 hours.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "CallCounts")]
 struct CallCounts {
     last_24_hours: u64,
     errors_last_24_hours: u64,
@@ -86,7 +78,6 @@ struct CallCounts {
 
 /// Tool calls of one hour.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "HourlyCallCount")]
 struct HourlyCallCount {
     calls: u64,
     errors: u64,
@@ -94,7 +85,6 @@ struct HourlyCallCount {
 
 /// The token cost of the deck, as upper bounds.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "TokenCounts")]
 struct TokenCounts {
     direct: usize,
     offered: usize,
@@ -102,11 +92,7 @@ struct TokenCounts {
     counting: &'static str,
 }
 
-async fn overview(
-    call: RestCall,
-    _: NoQuery,
-    _: NoBody,
-) -> Result<RestResponse<HostOverview>, ApiError> {
+async fn overview(call: RestCall) -> ApiResult<HostOverview> {
     let rest = &call.rest;
     let now = Timestamp::now();
     let is_admin = call.is_admin();
@@ -114,7 +100,7 @@ async fn overview(
         Some(_) => call.capsules(false).await?.len(),
         None => 0,
     };
-    Ok(RestResponse::new(HostOverview {
+    Ok(HostOverview {
         version: rest.host.settings().version.clone(),
         started_at: rest.started_at,
         uptime_seconds: now.duration_since(rest.started_at).as_secs(),
@@ -135,10 +121,10 @@ async fn overview(
         capabilities: is_admin.then(|| capabilities(&call)),
         calls: if is_admin { Some(calls(&call).await?) } else { None },
         tokens: is_admin.then(|| tokens(&call)),
-    }))
+    })
 }
 
-fn pending_grants(call: &RestCall) -> Result<usize, ApiError> {
+fn pending_grants(call: &RestCall) -> ApiResult<usize> {
     let Some(registry) = call.rest.http_state.registry() else { return Ok(0) };
     let wanted = RequestQuery {
         status: Some(RequestStatus::Pending),
@@ -149,10 +135,9 @@ fn pending_grants(call: &RestCall) -> Result<usize, ApiError> {
     Ok(registry.grants().requests(&wanted, &page)?.items.len())
 }
 
-async fn waiting_calls(call: &RestCall) -> Result<usize, ApiError> {
+async fn waiting_calls(call: &RestCall) -> ApiResult<usize> {
     let store = call.rest.host.approvals();
-    let listed = blocking(move || store.list(Timestamp::now()).map_err(|error| error.to_string()));
-    let listed = listed.await?;
+    let listed = read_files(move || store.list(Timestamp::now())).await?;
     Ok(listed.iter().filter(|one| one.state == ApprovalState::Waiting).count())
 }
 
@@ -166,9 +151,9 @@ fn capabilities(call: &RestCall) -> CapabilityCounts {
     }
 }
 
-async fn calls(call: &RestCall) -> Result<CallCounts, ApiError> {
+async fn calls(call: &RestCall) -> ApiResult<CallCounts> {
     let host = call.rest.host.clone();
-    let hours = blocking(move || host.calls_by_hour().map_err(|error| error.to_string())).await?;
+    let hours = read_files(move || host.calls_by_hour()).await?;
     Ok(CallCounts {
         last_24_hours: hours.iter().map(|hour| hour.calls).sum(),
         errors_last_24_hours: hours.iter().map(|hour| hour.errors).sum(),
@@ -194,10 +179,9 @@ fn tokens(call: &RestCall) -> TokenCounts {
     }
 }
 
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, String> + Send + 'static,
-) -> Result<T, ApiError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    let done = done.unwrap_or_else(|error| Err(error.to_string()));
-    done.map_err(|error| ApiError::internal("cannot read the files of this host", &error))
+async fn read_files<T: Send + 'static, E: std::error::Error>(
+    work: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> ApiResult<T> {
+    const FAILED: &str = "cannot read the files of this host";
+    run_blocking(FAILED, move || work().map_err(|error| ApiError::internal(FAILED, &error))).await
 }

@@ -6,7 +6,7 @@ use http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{call::RestCall, problem::ApiError};
+use super::{ApiError, ApiResult, RestCall};
 
 const DEFAULT_PAGE_SIZE: usize = 50;
 pub(super) const MAX_PAGE_SIZE: usize = 200;
@@ -24,7 +24,6 @@ pub(super) struct ListPage<T> {
 
 /// Selects a page.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[schemars(rename = "Paging")]
 pub(super) struct PageQuery {
     /// The maximum number of items.
     #[schemars(range(min = 1, max = 200))]
@@ -66,7 +65,7 @@ impl PageQuery {
         call: &RestCall,
         items: Vec<T>,
         key: impl Fn(&T) -> String,
-    ) -> Result<ListPage<T>, ApiError> {
+    ) -> ApiResult<ListPage<T>> {
         let start = match self.open_cursor(call)? {
             None => 0,
             Some(PageCursor { after, place, .. }) => {
@@ -81,19 +80,19 @@ impl PageQuery {
         let next_cursor = shown
             .last()
             .filter(|_| end < total)
-            .map(|last| seal(&PageCursor { list: call.list_name(), after: key(last), place: end }));
+            .map(|last| seal(&PageCursor { list: list_name(call), after: key(last), place: end }));
         Ok(ListPage { items: shown, next_cursor })
     }
 
-    pub(super) fn inner_cursor(&self, call: &RestCall) -> Result<Option<String>, ApiError> {
+    pub(super) fn inner_cursor(&self, call: &RestCall) -> ApiResult<Option<String>> {
         Ok(self.open_cursor(call)?.map(|sealed| sealed.after))
     }
 
     pub(super) fn outer_cursor(call: &RestCall, inner: Option<String>) -> Option<String> {
-        inner.map(|after| seal(&PageCursor { list: call.list_name(), after, place: 0 }))
+        inner.map(|after| seal(&PageCursor { list: list_name(call), after, place: 0 }))
     }
 
-    fn open_cursor(&self, call: &RestCall) -> Result<Option<PageCursor>, ApiError> {
+    fn open_cursor(&self, call: &RestCall) -> ApiResult<Option<PageCursor>> {
         let Some(cursor) = &self.cursor else { return Ok(None) };
         let bad = || {
             ApiError::new(
@@ -108,12 +107,13 @@ impl PageQuery {
         }
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).map_err(|_| bad())?;
         let sealed: PageCursor = serde_json::from_slice(&bytes).map_err(|_| bad())?;
-        if sealed.list == call.list_name() { Ok(Some(sealed)) } else { Err(bad()) }
+        if sealed.list == list_name(call) { Ok(Some(sealed)) } else { Err(bad()) }
     }
 }
 
-pub(super) fn list_name(path: &str, filters: &str) -> String {
-    sha256_hex(format!("{path}?{filters}")).chars().take(16).collect()
+/// The list of a request with its filters.
+fn list_name(call: &RestCall) -> String {
+    sha256_hex(format!("{}?{}", call.path, call.filters)).chars().take(16).collect()
 }
 
 fn seal(sealed: &PageCursor) -> String {

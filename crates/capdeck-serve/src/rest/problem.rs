@@ -12,6 +12,8 @@ use serde_json::Value;
 
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
+pub(super) type ApiResult<T> = Result<T, ApiError>;
+
 /// A failed request. Its text is safe for the client.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiError {
@@ -155,7 +157,7 @@ impl ApiError {
         }
     }
 
-    pub(crate) fn answer(mut self, request_id: &str) -> Response {
+    pub(crate) fn into_response(mut self, request_id: &str) -> Response {
         let (status, headers) = (self.status, std::mem::take(&mut self.headers));
         let body = serde_json::to_vec(&self.problem(request_id)).unwrap_or_default();
         let kind = [

@@ -1,18 +1,23 @@
-//! Responses of operations.
+//! Responses of operations, and JSON objects in them whose members are defined elsewhere: tool definitions, results, cards.
+
+use std::borrow::Cow;
 
 use axum::{
     body::Body,
     response::{IntoResponse, Response},
 };
+use capdeck_host::RawMembers;
 use http::{HeaderName, HeaderValue, StatusCode, header};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::Serialize;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, value::RawValue};
 
-use super::problem::ApiError;
+use super::{ApiError, ApiResult};
 
 #[derive(Debug)]
 pub(super) struct RestResponse<T> {
-    status: StatusCode,
+    /// `None`: the usual one of the operation.
+    status: Option<StatusCode>,
     headers: Vec<(HeaderName, HeaderValue)>,
     content: T,
 }
@@ -21,12 +26,12 @@ pub(super) struct RestResponse<T> {
 pub(super) type ResponseShape = (&'static str, Option<Schema>);
 
 pub(super) trait ResponseContent: Send + 'static {
-    const STATUS: StatusCode = StatusCode::OK;
+    const HAS_BODY: bool = true;
 
     /// The media type and, for JSON, the schema; `None` without a body.
     fn shape(generator: &mut SchemaGenerator) -> Option<ResponseShape>;
 
-    fn into_body(self) -> Result<Body, ApiError>;
+    fn into_body(self) -> ApiResult<Body>;
 }
 
 #[derive(Debug)]
@@ -43,7 +48,7 @@ impl<T: Serialize + JsonSchema + Send + 'static> ResponseContent for T {
         Some(("application/json", Some(generator.subschema_for::<T>())))
     }
 
-    fn into_body(self) -> Result<Body, ApiError> {
+    fn into_body(self) -> ApiResult<Body> {
         let text = serde_json::to_vec(&self);
         text.map(Body::from)
             .map_err(|error| ApiError::internal("cannot serialize the response", &error))
@@ -51,13 +56,13 @@ impl<T: Serialize + JsonSchema + Send + 'static> ResponseContent for T {
 }
 
 impl ResponseContent for NoContent {
-    const STATUS: StatusCode = StatusCode::NO_CONTENT;
+    const HAS_BODY: bool = false;
 
     fn shape(_: &mut SchemaGenerator) -> Option<ResponseShape> {
         None
     }
 
-    fn into_body(self) -> Result<Body, ApiError> {
+    fn into_body(self) -> ApiResult<Body> {
         Ok(Body::empty())
     }
 }
@@ -67,7 +72,7 @@ impl<const GZIP: bool> ResponseContent for ByteContent<GZIP> {
         Some((if GZIP { "application/gzip" } else { "application/octet-stream" }, None))
     }
 
-    fn into_body(self) -> Result<Body, ApiError> {
+    fn into_body(self) -> ApiResult<Body> {
         Ok(self.0)
     }
 }
@@ -80,22 +85,41 @@ impl ResponseContent for EncodedJson {
         Some(("application/json", Some(schemars::json_schema!({ "type": "object" }))))
     }
 
-    fn into_body(self) -> Result<Body, ApiError> {
+    fn into_body(self) -> ApiResult<Body> {
         Ok(Body::from(self.0))
+    }
+}
+
+/// What a handler returns: content alone, or a response with a status and headers.
+pub(super) trait OperationResponse: Send + 'static {
+    type Content: ResponseContent;
+
+    fn into_rest_response(self) -> RestResponse<Self::Content>;
+}
+
+impl<T: ResponseContent> OperationResponse for T {
+    type Content = T;
+
+    fn into_rest_response(self) -> RestResponse<T> {
+        RestResponse::new(self)
+    }
+}
+
+impl<T: ResponseContent> OperationResponse for RestResponse<T> {
+    type Content = T;
+
+    fn into_rest_response(self) -> Self {
+        self
     }
 }
 
 impl<T: ResponseContent> RestResponse<T> {
     pub(super) fn new(content: T) -> Self {
-        Self { status: T::STATUS, headers: Vec::new(), content }
-    }
-
-    pub(super) fn created(content: T) -> Self {
-        Self::new(content).status(StatusCode::CREATED)
+        Self { status: None, headers: Vec::new(), content }
     }
 
     pub(super) fn status(mut self, status: StatusCode) -> Self {
-        self.status = status;
+        self.status = Some(status);
         self
     }
 
@@ -113,19 +137,66 @@ impl<T: ResponseContent> RestResponse<T> {
     /// Responses are never cached.
     pub(super) fn into_response(
         self,
+        usual: StatusCode,
         media_type: Option<&'static str>,
-    ) -> Result<Response, ApiError> {
-        let mut response = (self.status, self.content.into_body()?).into_response();
+    ) -> ApiResult<Response> {
+        let status = self.status.unwrap_or(usual);
+        let mut response = (status, self.content.into_body()?).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if let Some(media_type) = media_type {
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
         }
         headers.extend(self.headers);
-        if self.status == StatusCode::NOT_MODIFIED {
+        if status == StatusCode::NOT_MODIFIED {
             headers.remove(header::CONTENT_TYPE);
             *response.body_mut() = Body::empty();
         }
         Ok(response)
     }
+}
+
+/// An object that is documented at its source.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub(super) struct JsonObject(pub(super) Value);
+
+/// The same, unchanged.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub(super) struct RawToolResult(pub(super) Box<RawValue>);
+
+/// A body without members.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EmptyBody {}
+
+/// A tool definition, unchanged.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub(super) struct ToolDefinition(pub(super) RawMembers);
+
+macro_rules! open_object {
+    ($($name:ident as $schema:literal: $told:literal, $required:expr;)*) => {$(
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                $schema.into()
+            }
+
+            fn schema_id() -> Cow<'static, str> {
+                concat!(module_path!(), "::", stringify!($name)).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                let required: &[&str] = $required;
+                json_schema!({ "type": "object", "description": $told, "required": required })
+            }
+        }
+    )*};
+}
+
+open_object! {
+    JsonObject as "JsonObject": "An object with the members of `capdeck … --json`", &[];
+    RawToolResult as "ToolResult": "An object of the capability, unchanged", &[];
+    ToolDefinition as "ToolDefinition": "A tool as its capability defines it: `name`, `description`, `inputSchema` and more", &["name"];
 }

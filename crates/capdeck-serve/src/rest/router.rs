@@ -17,16 +17,13 @@ use http_body_util::{LengthLimitError, Limited};
 use serde_json::{Map, Value};
 
 use super::{
-    RestApi, activity,
-    call::RestCall,
+    ApiError, ApiResult, RequiredAccess, RestApi, RestCall, RestOperation, activity,
     idempotency::{self, IdempotencyDecision},
-    operation::RestOperation,
-    problem::{ApiError, REQUEST_ID},
-    required_access::{RequiredAccess, unauthenticated},
+    operation::unauthenticated,
+    problem::REQUEST_ID,
 };
 use crate::{
-    refusals::RefusalLocation,
-    request_actor::RequestActor,
+    request_actor::{RefusalLocation, RequestActor},
     transport::http::{ClientAddress, collect},
 };
 
@@ -52,8 +49,8 @@ pub(crate) fn routers(rest: &Arc<RestApi>) -> RestRouters {
 fn operation_router(rest: &Arc<RestApi>, belongs: impl Fn(RequiredAccess) -> bool) -> Router {
     let mut paths: BTreeMap<&'static str, Vec<usize>> = BTreeMap::new();
     let all = rest.operations.iter().enumerate();
-    for (index, operation) in all.filter(|(_, operation)| belongs(operation.who)) {
-        paths.entry(operation.path).or_default().push(index);
+    for (index, operation) in all.filter(|(_, operation)| belongs(operation.declared.who)) {
+        paths.entry(operation.declared.path).or_default().push(index);
     }
     let mut router = Router::new();
     for (path, indexes) in paths {
@@ -76,10 +73,11 @@ async fn serve(
     let request_id = new_request_id();
     let is_head = request.method() == Method::HEAD;
     let refusal = RefusalContext::of(&rest, &request);
-    let mut response = match answer(rest, indexes, places, request, &request_id, &refusal).await {
-        Ok(response) => response,
-        Err(error) => refusal.answer(error, &request_id).await,
-    };
+    let mut response =
+        match run_operation(rest, indexes, places, request, &request_id, &refusal).await {
+            Ok(response) => response,
+            Err(error) => refusal.respond(error, &request_id).await,
+        };
     if is_head {
         *response.body_mut() = Body::empty();
     }
@@ -89,27 +87,27 @@ async fn serve(
     response
 }
 
-async fn answer(
+async fn run_operation(
     rest: Arc<RestApi>,
     indexes: &[usize],
     places: Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
     request_id: &str,
     refusal: &RefusalContext,
-) -> Result<Response, ApiError> {
+) -> ApiResult<Response> {
     let (head, body) = request.into_parts();
     let meant = if head.method == Method::HEAD { Method::GET } else { head.method.clone() };
     let operations: Vec<&RestOperation> =
         indexes.iter().filter_map(|index| rest.operations.get(*index)).collect();
-    let Some(operation) = operations.iter().find(|one| one.method == meant) else {
+    let Some(operation) = operations.iter().find(|one| one.declared.method == meant) else {
         return Err(no_such_method(&operations, &head.method));
     };
-    let actor = match operation.who {
+    let actor = match operation.declared.who {
         RequiredAccess::Stranger => None,
         who => {
             let actor =
                 head.extensions.get::<RequestActor>().cloned().ok_or_else(unauthenticated)?;
-            who.admit(&actor)?;
+            who.check(&actor)?;
             Some(actor)
         }
     };
@@ -140,7 +138,7 @@ async fn answer(
         filters: filters(query.as_deref()),
     };
     let Some(key) = key else {
-        return operation.begin(call, query.as_deref(), bytes)?.await;
+        return (operation.run)(call, query.as_deref(), bytes)?.await;
     };
     let claim = match rest.idempotency.claim(&principal, key, digest)? {
         IdempotencyDecision::Repeat(told) => return Ok(told.repeated(request_id)),
@@ -148,7 +146,7 @@ async fn answer(
     };
     // A sender with a key may disconnect and ask again later: the work continues without the sender and keeps the key and
     // the response.
-    let working = operation.begin(call, query.as_deref(), bytes);
+    let working = (operation.run)(call, query.as_deref(), bytes);
     let (refusal, request_id) = (refusal.clone(), request_id.to_owned());
     let keeping = tokio::spawn(async move {
         let outcome = match working {
@@ -157,7 +155,7 @@ async fn answer(
         };
         let response = match outcome {
             Ok(response) => response,
-            Err(error) => refusal.answer(error, &request_id).await,
+            Err(error) => refusal.respond(error, &request_id).await,
         };
         claim.settle(response, &request_id).await
     });
@@ -179,19 +177,15 @@ impl RefusalContext {
     }
 
     /// Responds with an error. Unrecorded denials are recorded first.
-    async fn answer(&self, error: ApiError, request_id: &str) -> Response {
+    async fn respond(&self, error: ApiError, request_id: &str) -> Response {
         if let (Some(code), Some(actor)) = (error.unrecorded(), &self.actor) {
             self.rest.http_state.record_refusal(actor, self.place.clone(), code).await;
         }
-        error.answer(request_id)
+        error.into_response(request_id)
     }
 }
 
-async fn read_body(
-    rest: &RestApi,
-    operation: &RestOperation,
-    body: Body,
-) -> Result<Bytes, ApiError> {
+async fn read_body(rest: &RestApi, operation: &RestOperation, body: Body) -> ApiResult<Bytes> {
     let limit = operation.body.limit;
     let too_slow = || {
         let detail = "the body took too long";
@@ -229,7 +223,7 @@ fn new_request_id() -> String {
 }
 
 fn no_such_method(operations: &[&RestOperation], method: &Method) -> ApiError {
-    let mut names: Vec<&str> = operations.iter().map(|one| one.method.as_str()).collect();
+    let mut names: Vec<&str> = operations.iter().map(|one| one.declared.method.as_str()).collect();
     if names.contains(&"GET") {
         names.push("HEAD");
     }
@@ -244,7 +238,7 @@ fn no_such_method(operations: &[&RestOperation], method: &Method) -> ApiError {
 
 async fn unknown(request: Request) -> Response {
     let error = ApiError::not_found("path", request.uri().path());
-    error.hint("see /v1/openapi.json").answer(&new_request_id())
+    error.hint("see /v1/openapi.json").into_response(&new_request_id())
 }
 
 pub(crate) fn is_rest_path(path: &str) -> bool {

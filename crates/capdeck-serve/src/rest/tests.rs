@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{openapi, operation::RestOperation, operations};
+use super::{openapi, operation::OperationDeclaration, operations};
 
 fn document() -> Value {
     openapi::document(&operations(), "0.0.0-test")
@@ -15,7 +15,12 @@ fn every_operation_is_in_the_document_and_nothing_else_is() {
     let table = operations();
     let declared: BTreeSet<(String, String)> = table
         .iter()
-        .map(|one| (one.path.replace("{*", "{"), one.method.as_str().to_ascii_lowercase()))
+        .map(|one| {
+            (
+                one.declared.path.replace("{*", "{"),
+                one.declared.method.as_str().to_ascii_lowercase(),
+            )
+        })
         .collect();
     assert_eq!(declared.len(), table.len(), "no operation is declared twice");
     let document = document();
@@ -28,7 +33,7 @@ fn every_operation_is_in_the_document_and_nothing_else_is() {
         })
         .collect();
     assert_eq!(declared, told);
-    let names: BTreeSet<&str> = table.iter().map(|one| one.name).collect();
+    let names: BTreeSet<&str> = table.iter().map(|one| one.declared.name).collect();
     assert_eq!(names.len(), table.len(), "operation names are unique");
 }
 
@@ -54,7 +59,7 @@ fn schemas_are_sound_and_refer_to_what_is_there() {
 fn every_operation_says_who_may_and_what_can_go_wrong() {
     let document = document();
     for operation in operations() {
-        let RestOperation { path, method, .. } = &operation;
+        let OperationDeclaration { path, method, .. } = &operation.declared;
         let method = method.as_str().to_ascii_lowercase();
         let told = &document["paths"][path.replace("{*", "{")][method];
         assert!(told["description"].as_str().unwrap().contains("Who may: "), "{operation:?}");
@@ -64,7 +69,7 @@ fn every_operation_says_who_may_and_what_can_go_wrong() {
         let places = told["parameters"].as_array().unwrap();
         let named =
             |name: &str| places.iter().any(|one| one["in"] == "path" && one["name"] == name);
-        for place in operation.places() {
+        for place in operation.declared.places() {
             assert!(named(place), "{operation:?} {place}");
         }
     }

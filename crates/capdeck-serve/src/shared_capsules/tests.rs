@@ -8,11 +8,9 @@ use capdeck_host::{
 };
 use tempfile::TempDir;
 
+use super::socket::{PROTOCOL, Reply, Request};
 use super::*;
-use crate::{
-    local_socket::{self, SocketGreeting},
-    shared_capsules::protocol::{PROTOCOL, Reply, Request},
-};
+use crate::local_socket::{self, SocketGreeting};
 
 fn folder() -> (TempDir, PathBuf) {
     let root = tempfile::tempdir().unwrap();

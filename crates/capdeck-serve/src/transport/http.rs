@@ -10,13 +10,10 @@ mod endpoints;
 mod limits;
 mod manifest;
 mod own_credential;
-mod problem;
-mod recent_value;
 mod request_progress;
 mod server_card;
 mod status;
 mod unfinished;
-mod unread_body;
 
 use std::{
     io,
@@ -28,15 +25,17 @@ use std::{
 use axum::{
     Extension, Router,
     body::Body,
-    extract::{DefaultBodyLimit, Request, State},
+    extract::{DefaultBodyLimit, Path, Request, State},
     middleware,
     response::{IntoResponse, Response},
     routing::{any, get},
 };
-use bytes::Bytes;
 use capdeck_auth::inbound::{AdminKey, IpNetwork, Registry};
 use capdeck_host::{Access, Host, SharedAccess, ViewPolicy};
-use capdeck_mcp::server::SessionOwner;
+use capdeck_mcp::{
+    MAX_MESSAGE_BYTES,
+    server::{HttpEndpoint, SessionOwner},
+};
 use http::StatusCode;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -50,10 +49,9 @@ pub use self::{
     limits::{BucketRate, RateLimits},
 };
 pub(crate) use self::{
-    authenticate::{bearer, clear_session_cookie, set_session_cookie},
-    body::{MAX_SIGN_IN_BYTES, collect, read_body, read_form, read_json},
+    authenticate::bearer,
+    body::{MAX_SIGN_IN_BYTES, collect, problem, read_body, read_form, read_json},
     client_address::ClientAddress,
-    problem::problem,
 };
 use crate::{
     capsule_follower, dashboard,
@@ -259,10 +257,10 @@ fn router(
     let RestRouters { known: rest, open } = rest;
     let http_state = auth.http_state.clone();
     let mcp = Router::new()
-        .route("/mcp", any(deck))
-        .route("/mcp/{capsule}", any(one_capsule))
-        .route("/servers/{id}/mcp", any(one_server))
-        .route("/views/{name}/mcp", any(one_view))
+        .route("/mcp", any(serve_deck))
+        .route("/mcp/{capsule}", any(serve_capsule))
+        .route("/servers/{id}/mcp", any(serve_capability))
+        .route("/views/{name}/mcp", any(serve_view))
         .with_state(endpoints.clone());
     let status = Router::new()
         .route("/attach/manifest", get(manifest::manifest))
@@ -286,7 +284,7 @@ fn router(
         .merge(oidc::routes())
         .with_state(http_state.clone())
         .merge(open)
-        .layer(middleware::from_fn_with_state(auth.clone(), auth_layer::admit_stranger));
+        .layer(middleware::from_fn_with_state(auth.clone(), auth_layer::limit_strangers));
     Router::new()
         .merge(mcp)
         .merge(status)
@@ -294,7 +292,7 @@ fn router(
         .merge(operators::routes().with_state(http_state.clone()))
         // The 404 response requires authentication, so that it reveals nothing.
         .fallback(|| async { StatusCode::NOT_FOUND })
-        .layer(middleware::from_fn_with_state(auth.clone(), auth_layer::admit))
+        .layer(middleware::from_fn_with_state(auth.clone(), auth_layer::authenticate))
         // Liveness, the dashboard's page and the sign-in documents reveal nothing about the deck, so they are public.
         .merge(strangers)
         .merge(
@@ -304,33 +302,33 @@ fn router(
                 .with_state(http_state),
         )
         .merge(Router::new().route("/health", get(status::health)).with_state(facts))
-        .layer(middleware::from_fn_with_state(auth, auth_layer::receive))
+        .layer(middleware::from_fn_with_state(auth, auth_layer::check_origin))
         .layer(DefaultBodyLimit::disable())
 }
 
-async fn deck(State(endpoints): State<Arc<McpEndpoints>>, request: Request) -> Response {
-    answer(&endpoints, endpoints.deck(), request).await
+async fn serve_deck(State(endpoints): State<Arc<McpEndpoints>>, request: Request) -> Response {
+    serve_mcp(&endpoints, endpoints.deck(), request).await
 }
 
-async fn one_server(
+async fn serve_capability(
     State(endpoints): State<Arc<McpEndpoints>>,
-    axum::extract::Path(id): axum::extract::Path<String>,
+    Path(id): Path<String>,
     Extension(principal): Extension<SessionOwner>,
     request: Request,
 ) -> Response {
     match endpoints.server(&id, &principal, access(request.extensions()).as_deref()) {
-        Some(endpoint) => answer(&endpoints, endpoint, request).await,
+        Some(endpoint) => serve_mcp(&endpoints, endpoint, request).await,
         None => (StatusCode::NOT_FOUND, format!("there is no capability `{id}`\n")).into_response(),
     }
 }
 
-async fn one_capsule(
+async fn serve_capsule(
     State(endpoints): State<Arc<McpEndpoints>>,
-    axum::extract::Path(name): axum::extract::Path<String>,
+    Path(name): Path<String>,
     request: Request,
 ) -> Response {
     match endpoints.capsule(&name, reach(request.extensions())).await {
-        Ok(Some(endpoint)) => answer(&endpoints, endpoint, request).await,
+        Ok(Some(endpoint)) => serve_mcp(&endpoints, endpoint, request).await,
         Ok(None) => {
             (StatusCode::NOT_FOUND, format!("there is no capsule `{name}`\n")).into_response()
         }
@@ -342,13 +340,13 @@ async fn one_capsule(
     }
 }
 
-async fn one_view(
+async fn serve_view(
     State(endpoints): State<Arc<McpEndpoints>>,
-    axum::extract::Path(name): axum::extract::Path<String>,
+    Path(name): Path<String>,
     request: Request,
 ) -> Response {
     match endpoints.view(&name, access(request.extensions()).as_deref()) {
-        Some(endpoint) => answer(&endpoints, endpoint, request).await,
+        Some(endpoint) => serve_mcp(&endpoints, endpoint, request).await,
         None => (StatusCode::NOT_FOUND, format!("there is no view `{name}`\n")).into_response(),
     }
 }
@@ -358,26 +356,21 @@ fn access(extensions: &http::Extensions) -> Option<Arc<Access>> {
     extensions.get::<SharedAccess>().map(|source| source.access())
 }
 
-/// A session is bound to its credential: another credential of the same principal may have fewer scopes.
-fn bind_session(extensions: &mut http::Extensions) {
-    if let Some(RequestActor::Credential(client)) = extensions.get::<RequestActor>() {
-        let owner = format!("{} with {}", client.principal, client.credential);
-        extensions.insert(SessionOwner(owner.into()));
-    }
-}
-
-async fn answer(
+/// Reads the body and passes the request to its endpoint.
+async fn serve_mcp(
     endpoints: &McpEndpoints,
-    endpoint: Arc<capdeck_mcp::server::HttpEndpoint>,
+    endpoint: Arc<HttpEndpoint>,
     request: Request,
 ) -> Response {
     let (mut head, body) = request.into_parts();
-    bind_session(&mut head.extensions);
-    let most = capdeck_mcp::MAX_MESSAGE_BYTES;
-    let body = match read_body(body, most, endpoints.body_timeout()).await {
+    // A session is bound to its credential: another credential of the same principal may have fewer scopes.
+    if let Some(RequestActor::Credential(client)) = head.extensions.get::<RequestActor>() {
+        let owner = format!("{} with {}", client.principal, client.credential);
+        head.extensions.insert(SessionOwner(owner.into()));
+    }
+    let body = match read_body(body, MAX_MESSAGE_BYTES, endpoints.body_timeout()).await {
         Ok(body) => body,
         Err(refusal) => return refusal,
     };
-    let request: http::Request<Bytes> = http::Request::from_parts(head, body);
-    endpoint.handle(request).await.map(Body::new)
+    endpoint.handle(http::Request::from_parts(head, body)).await.map(Body::new)
 }

@@ -34,7 +34,7 @@ enum ActivitySource {
     Registry,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 struct ActivityMessage<'a> {
     seq: u64,
     source: ActivitySource,
@@ -66,37 +66,10 @@ struct ActivityMessage<'a> {
 }
 
 impl<'a> ActivityMessage<'a> {
-    fn new(
-        seq: u64,
-        source: ActivitySource,
-        at: Timestamp,
-        action: &'a str,
-        outcome: &'a str,
-    ) -> Self {
-        Self {
-            seq,
-            source,
-            at,
-            action,
-            outcome,
-            error_code: None,
-            capability: None,
-            tool: None,
-            client: None,
-            elapsed_ms: None,
-            capsule: None,
-            uri: None,
-            version: None,
-            actor: None,
-            principal: None,
-            id: None,
-        }
-    }
-
-    fn into_event(self, about: ActivitySubject) -> ActivityEvent {
-        let data = serde_json::to_string(&self).unwrap_or_default();
-        let frame = format!("id: {}\nevent: audit\ndata: {data}\n\n", self.seq);
-        ActivityEvent { sequence: self.seq, frame: frame.into(), about: Some(about) }
+    fn into_event(self, seq: u64, about: ActivitySubject) -> ActivityEvent {
+        let data = serde_json::to_string(&Self { seq, source: about.source, ..self });
+        let frame = format!("id: {seq}\nevent: audit\ndata: {}\n\n", data.unwrap_or_default());
+        ActivityEvent { sequence: seq, frame: frame.into(), about: Some(about) }
     }
 }
 
@@ -115,15 +88,12 @@ impl ActivityEvent {
             tool: Some(&line.tool),
             client: Some(&line.client),
             elapsed_ms: Some(line.elapsed_ms),
-            ..ActivityMessage::new(
-                sequence,
-                ActivitySource::Deck,
-                line.at,
-                &line.method,
-                &line.outcome,
-            )
+            at: line.at,
+            action: &line.method,
+            outcome: &line.outcome,
+            ..ActivityMessage::default()
         };
-        Some(told.into_event(ActivitySubject::default()))
+        Some(told.into_event(sequence, ActivitySubject::default()))
     }
 
     /// From a change in a capsule or of the list of capsules.
@@ -131,19 +101,15 @@ impl ActivityEvent {
         let (capsule, key, change) = match change {
             CapsuleChange::Entry { capsule, key, change } => (capsule, key, change),
             CapsuleChange::Capsules => {
-                let now = Timestamp::now();
-                let told = ActivityMessage::new(
-                    sequence,
-                    ActivitySource::Capsules,
-                    now,
-                    "capsules.changed",
-                    "ok",
-                );
-                let about = ActivitySubject {
-                    source: ActivitySource::Capsules,
-                    ..ActivitySubject::default()
+                let told = ActivityMessage {
+                    at: Timestamp::now(),
+                    action: "capsules.changed",
+                    outcome: "ok",
+                    ..ActivityMessage::default()
                 };
-                return told.into_event(about);
+                let source = ActivitySource::Capsules;
+                let about = ActivitySubject { source, ..ActivitySubject::default() };
+                return told.into_event(sequence, about);
             }
             CapsuleChange::Missed => return Self::missed(sequence),
         };
@@ -157,14 +123,17 @@ impl ActivityEvent {
             capsule: Some(capsule),
             uri: Some(change.uri.to_string()),
             version: Some(change.version),
-            ..ActivityMessage::new(sequence, ActivitySource::Capsules, change.at, action, "ok")
+            at: change.at,
+            action,
+            outcome: "ok",
+            ..ActivityMessage::default()
         };
         let about = ActivitySubject {
             source: ActivitySource::Capsules,
             capsule: Some(key.clone()),
             principals: Vec::new(),
         };
-        told.into_event(about)
+        told.into_event(sequence, about)
     }
 
     /// From an event of the registry.
@@ -181,13 +150,10 @@ impl ActivityEvent {
             capsule: subject.capsule.as_deref().map(capsule_id_of),
             principal: subject.principal.as_deref(),
             id: subject.id.as_deref(),
-            ..ActivityMessage::new(
-                sequence,
-                ActivitySource::Registry,
-                event.at,
-                event.action,
-                outcome,
-            )
+            at: event.at,
+            action: event.action,
+            outcome,
+            ..ActivityMessage::default()
         };
         let principals = [Some(event.actor.clone()), subject.principal.clone()];
         let about = ActivitySubject {
@@ -195,7 +161,7 @@ impl ActivityEvent {
             capsule: subject.capsule.clone(),
             principals: principals.into_iter().flatten().filter(|id| !id.is_empty()).collect(),
         };
-        told.into_event(about)
+        told.into_event(sequence, about)
     }
 
     /// Admins see everything, approvers what they can decide, others what they own and what concerns them.

@@ -2,20 +2,15 @@
 
 use capdeck_auth::inbound::{Grant, GrantQuery, GrantTarget, PageRequest};
 use capdeck_host::{
-    AddShareRequest, AddShareResponse, RevokeShareRequest, Role, Share, ShareExpiry, SharesRequest,
+    AddShareRequest, AddShareResponse, RevokeShareRequest, Role, Share, SharesRequest,
 };
 use jiff::Timestamp;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::rest::{
-    call::RestCall,
-    input::{JsonBody, NoBody, NoQuery},
-    operation::{RestOperation, delete, get, post},
-    page::{ListPage, PageQuery},
-    problem::ApiError,
-    required_access::RequiredAccess,
-    response::{NoContent, RestResponse},
+    ApiError, ApiResult, JsonBody, ListPage, NoContent, PageQuery, RequiredAccess, RestCall,
+    RestOperation, delete, get, post,
 };
 
 const PATH: &str = "/v1/capsules/{capsule}/connections";
@@ -25,24 +20,17 @@ pub(super) fn operations() -> Vec<RestOperation> {
         get(PATH, "listConnections", "List who else may use a capsule")
             .about("For the capsule's owner. Tokens are never shown.")
             .who(RequiredAccess::Operator)
-            .handled_by(list),
+            .handled_with_query(list),
         post(PATH, "addConnection", "Give a client access to a part of a capsule")
             .about("Makes a share. Its `token` is in this answer and nowhere else; it opens this capsule at `/mcp` and at `/mcp/<capsule>`. It ends after 90 days, at `expires_at`, or when you may no longer share the capsule: when you are removed, or when it is no longer yours and you are no admin.")
             .who(RequiredAccess::Operator)
             .success(&[201])
-            .handled_by(add),
+            .handled_with_body(add),
         delete("/v1/capsules/{capsule}/connections/{id}", "removeConnection", "Take an access back")
             .about("It opens nothing from the next request on.")
             .who(RequiredAccess::Operator)
             .handled_by(remove),
     ]
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "Pages")]
-struct ConnectionListQuery {
-    #[serde(flatten)]
-    paging: PageQuery,
 }
 
 /// An access that another client has.
@@ -98,7 +86,6 @@ impl ConnectionResponse {
 
 /// A share with its token, which is in this response only.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ConnectionWithToken")]
 struct ConnectionWithToken {
     #[serde(flatten)]
     connection: ConnectionResponse,
@@ -106,36 +93,13 @@ struct ConnectionWithToken {
     token: String,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "NewConnection")]
-struct NewConnectionBody {
-    /// What it is for.
-    #[schemars(length(min = 1, max = 100))]
-    name: String,
-    role: Role,
-    /// The part of the capsule, such as `docs://team`; everything when empty.
-    #[serde(default)]
-    uri_prefixes: Vec<String>,
-    /// What is left out of that part.
-    #[serde(default)]
-    denied_prefixes: Vec<String>,
-    /// A time such as `2030-01-31T00:00:00Z`, or `never`. Without it the share ends after 90 days.
-    #[serde(default)]
-    expires_at: ShareExpiry,
-}
-
-async fn list(
-    call: RestCall,
-    query: ConnectionListQuery,
-    _: NoBody,
-) -> Result<RestResponse<ListPage<ConnectionResponse>>, ApiError> {
+async fn list(call: RestCall, paging: PageQuery) -> ApiResult<ListPage<ConnectionResponse>> {
     let mut all = shares(&call).await?;
     all.extend(granted(&call).await?);
-    Ok(RestResponse::new(query.paging.page_of(&call, all, |one| one.id.clone())?))
+    paging.page_of(&call, all, |one| one.id.clone())
 }
 
-async fn shares(call: &RestCall) -> Result<Vec<ConnectionResponse>, ApiError> {
+async fn shares(call: &RestCall) -> ApiResult<Vec<ConnectionResponse>> {
     let key = call.owned_capsule("see who else uses").await?.key();
     let shares = call.ask_as_host(Some(&key), SharesRequest).await?.shares;
     let now = Timestamp::now();
@@ -149,7 +113,7 @@ async fn shares(call: &RestCall) -> Result<Vec<ConnectionResponse>, ApiError> {
 }
 
 /// What was granted through requests.
-async fn granted(call: &RestCall) -> Result<Vec<ConnectionResponse>, ApiError> {
+async fn granted(call: &RestCall) -> ApiResult<Vec<ConnectionResponse>> {
     let Some(registry) = call.rest.http_state.registry() else { return Ok(Vec::new()) };
     let capsule = call.capsule().await?.key();
     let wanted = GrantQuery { capsule: Some(capsule), principal: None, live_only: true };
@@ -182,35 +146,24 @@ async fn granted(call: &RestCall) -> Result<Vec<ConnectionResponse>, ApiError> {
 
 async fn add(
     call: RestCall,
-    _: NoQuery,
-    body: JsonBody<NewConnectionBody>,
-) -> Result<RestResponse<ConnectionWithToken>, ApiError> {
-    let JsonBody(NewConnectionBody { name, role, uri_prefixes, denied_prefixes, expires_at }) =
-        body;
+    JsonBody(add): JsonBody<AddShareRequest>,
+) -> ApiResult<ConnectionWithToken> {
     let capsule = call.owned_capsule("share").await?;
-    let add = AddShareRequest { name, role, uri_prefixes, denied_prefixes, expires_at };
     let AddShareResponse { share, token } = call.ask_as_host(Some(&capsule.key()), add).await?;
-    Ok(RestResponse::created(ConnectionWithToken {
-        connection: ConnectionResponse::of_share(share, false),
-        token,
-    }))
+    Ok(ConnectionWithToken { connection: ConnectionResponse::of_share(share, false), token })
 }
 
-async fn remove(
-    call: RestCall,
-    _: NoQuery,
-    _: NoBody,
-) -> Result<RestResponse<NoContent>, ApiError> {
+async fn remove(call: RestCall) -> ApiResult<NoContent> {
     let id = call.path_parameter("id").to_owned();
     if granted(&call).await?.iter().any(|grant| grant.id == id) {
         let (caller, decider) = (call.registry_caller(), call.decider()?);
         call.registry()?.grants().revoke(&caller, &decider, &id).await?;
-        return Ok(RestResponse::new(NoContent));
+        return Ok(NoContent);
     }
     // A share of another capsule is none of this one's.
     if !shares(&call).await?.iter().any(|share| share.id == id) {
         return Err(ApiError::not_found("connection", &id));
     }
     call.ask_as_host(None, RevokeShareRequest { id }).await?;
-    Ok(RestResponse::new(NoContent))
+    Ok(NoContent)
 }

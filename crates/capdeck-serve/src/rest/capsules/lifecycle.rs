@@ -1,37 +1,34 @@
 //! Capsules as a whole: listed, made, changed, taken away.
 
+use capdeck_auth::inbound::{ADMIN_OPERATOR, LOCAL_OPERATOR};
 use capdeck_host::{
-    CapsuleUpdate, CapsuleVisibility, CreateCapsuleRequest, DeleteCapsuleRequest, OverviewRequest,
-    OverviewResponse, PurgeCapsuleRequest, sha256_hex,
+    CapsuleAccess, CapsuleInfo, CapsuleSummary, CapsuleUpdate, CapsuleVisibility,
+    CreateCapsuleRequest, DeleteCapsuleRequest, OverviewRequest, OverviewResponse,
+    PurgeCapsuleRequest, sha256_hex,
 };
 use http::StatusCode;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{
-    create::run_to_completion,
-    shapes::{CapsuleDetails, CapsuleItem},
-};
-use crate::rest::{
-    call::RestCall,
-    input::{JsonBody, NoBody, NoQuery},
-    operation::{RestOperation, delete, get, patch, post},
-    page::{ListPage, PageQuery},
-    problem::ApiError,
-    required_access::RequiredAccess,
-    response::{NoContent, RestResponse},
+use super::{CapsuleDetails, CapsuleItem};
+use crate::{
+    request_actor::RequestActor,
+    rest::{
+        ApiError, ApiResult, JsonBody, ListPage, NoContent, PageQuery, RequiredAccess, RestCall,
+        RestOperation, RestResponse, delete, get, patch, post,
+    },
 };
 
 pub(super) fn operations() -> Vec<RestOperation> {
     vec![
         get("/v1/capsules", "listCapsules", "List the capsules that you reach")
             .who(RequiredAccess::Anyone)
-            .handled_by(list),
+            .handled_with_query(list),
         post("/v1/capsules", "createCapsule", "Make a capsule")
             .about("It belongs to the operator who makes it. Its id is made from its name and never changes.")
             .who(RequiredAccess::Operator)
             .success(&[201])
-            .handled_by(create),
+            .handled_with_body(create),
         get("/v1/capsules/{capsule}", "getCapsule", "Look at one capsule")
             .who(RequiredAccess::Anyone)
             .success(&[200, 304])
@@ -40,16 +37,15 @@ pub(super) fn operations() -> Vec<RestOperation> {
             .about("`private`: only those who were let in know of it. `team`: every operator finds it in the library and reads it. `discoverable`: agents that are signed in find its name and description, too.")
             .who(RequiredAccess::Operator)
             .problems(&[409])
-            .handled_by(update),
+            .handled_with_body(update),
         delete("/v1/capsules/{capsule}", "deleteCapsule", "Take a capsule away")
             .about("Its files are moved aside in the data folder and can be put back by hand. With `purge` they are removed for good, with every version, the memory, the signals and the capsule's own log. For a capsule that was taken away before, an admin gives its id and `purge`: what was kept of it is removed.")
             .who(RequiredAccess::Operator)
-            .handled_by(remove),
+            .handled_with_query(remove),
     ]
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ListCapsules")]
 struct CapsuleListQuery {
     /// Only capsules that may be found like this.
     visibility: Option<CapsuleVisibility>,
@@ -59,16 +55,6 @@ struct CapsuleListQuery {
     counts: Option<bool>,
     #[serde(flatten)]
     paging: PageQuery,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct NewCapsule {
-    #[schemars(length(min = 1, max = 100))]
-    name: String,
-    #[schemars(length(max = 1000))]
-    description: Option<String>,
-    visibility: Option<CapsuleVisibility>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -86,14 +72,12 @@ struct CapsuleChangeBody {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "RemoveCapsule")]
 struct CapsuleDeleteQuery {
     /// Remove it for good. There is no other value than yes: leave it out to keep the files aside.
     purge: Option<PurgeFlag>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[schemars(rename = "Purge")]
 enum PurgeFlag {
     #[serde(rename = "1")]
     One,
@@ -101,11 +85,7 @@ enum PurgeFlag {
     True,
 }
 
-async fn list(
-    call: RestCall,
-    query: CapsuleListQuery,
-    _: NoBody,
-) -> Result<RestResponse<ListPage<CapsuleItem>>, ApiError> {
+async fn list(call: RestCall, query: CapsuleListQuery) -> ApiResult<ListPage<CapsuleItem>> {
     let text = query.q.unwrap_or_default().to_lowercase();
     let fits = |capsule: &CapsuleItem| {
         let found = |field: &str| field.to_lowercase().contains(&text);
@@ -114,28 +94,21 @@ async fn list(
     };
     let mut capsules = call.capsules(query.counts.unwrap_or(false)).await?;
     capsules.retain(fits);
-    Ok(RestResponse::new(query.paging.page_of(&call, capsules, |capsule| capsule.id.clone())?))
+    query.paging.page_of(&call, capsules, |capsule| capsule.id.clone())
 }
 
 async fn create(
     call: RestCall,
-    _: NoQuery,
-    body: JsonBody<NewCapsule>,
-) -> Result<RestResponse<CapsuleItem>, ApiError> {
-    let JsonBody(NewCapsule { name, description, visibility }) = body;
-    let create = CreateCapsuleRequest { name, description, visibility };
+    JsonBody(create): JsonBody<CreateCapsuleRequest>,
+) -> ApiResult<CapsuleItem> {
     run_to_completion(async move {
         let (capsule, ()) = call.make_capsule(create, async |_, _| Ok(())).await?;
-        Ok(RestResponse::created(capsule))
+        Ok(capsule)
     })
     .await
 }
 
-async fn show(
-    call: RestCall,
-    _: NoQuery,
-    _: NoBody,
-) -> Result<RestResponse<CapsuleDetails>, ApiError> {
+async fn show(call: RestCall) -> ApiResult<RestResponse<CapsuleDetails>> {
     let capsule = call.capsule().await?;
     let OverviewResponse { schemes, recent, .. } = call.ask_for(OverviewRequest).await?;
     let whole = CapsuleDetails { capsule, schemes, recent };
@@ -148,15 +121,11 @@ async fn show(
     Ok(reply.tag(&tag))
 }
 
-async fn update(
-    call: RestCall,
-    _: NoQuery,
-    body: JsonBody<CapsuleChangeBody>,
-) -> Result<RestResponse<CapsuleItem>, ApiError> {
+async fn update(call: RestCall, body: JsonBody<CapsuleChangeBody>) -> ApiResult<CapsuleItem> {
     let JsonBody(CapsuleChangeBody { name, description, visibility, owner }) = body;
     let capsule = call.owned_capsule("change").await?;
     if owner.is_some() {
-        RequiredAccess::Admin.admit_call(&call)?;
+        RequiredAccess::Admin.check_call(&call)?;
     }
     if let Some(owner) = &owner
         && call.registry()?.operators().get(owner).is_none()
@@ -179,24 +148,20 @@ async fn update(
             call.ask_as_host(Some(&key), back).await?;
             return Err(error);
         }
-        Ok(RestResponse::new(call.owned_by_caller(changed)))
+        Ok(call.owned_by_caller(changed))
     })
     .await
 }
 
 /// Gives a capsule to another operator. What its owner before shared ends with their right to share it.
-async fn change_owner(call: &RestCall, key: &str, owner: &str) -> Result<(), ApiError> {
+async fn change_owner(call: &RestCall, key: &str, owner: &str) -> ApiResult<()> {
     let caller = call.registry_caller();
     call.registry()?.capsules().set_owner(&caller, key, Some(owner)).await?;
     call.rest.http_state.end_orphaned_shares().await;
     Ok(())
 }
 
-async fn remove(
-    call: RestCall,
-    query: CapsuleDeleteQuery,
-    _: NoBody,
-) -> Result<RestResponse<NoContent>, ApiError> {
+async fn remove(call: RestCall, query: CapsuleDeleteQuery) -> ApiResult<NoContent> {
     let is_purge = matches!(query.purge, Some(PurgeFlag::One | PurgeFlag::True));
     let action = if is_purge { "purge" } else { "delete" };
     let (called, key) = match call.owned_capsule(action).await {
@@ -220,7 +185,62 @@ async fn remove(
         if let (Some(registry), Some(key)) = (call.rest.http_state.registry(), key) {
             registry.capsules().forget(&call.registry_caller(), &key).await?;
         }
-        Ok(RestResponse::new(NoContent))
+        Ok(NoContent)
     })
     .await
+}
+
+/// Does work to its end, even when the client goes away in the middle of it.
+pub(super) async fn run_to_completion<T: Send + 'static>(
+    work: impl Future<Output = ApiResult<T>> + Send + 'static,
+) -> ApiResult<T> {
+    let done = tokio::spawn(work).await;
+    done.unwrap_or_else(|error| Err(ApiError::internal("the request ended by a bug", &error)))
+}
+
+impl RestCall {
+    /// Makes a capsule, fills it, and gives it to its maker. What fails leaves no capsule and no owner behind.
+    pub(super) async fn make_capsule<T>(
+        &self,
+        create: CreateCapsuleRequest,
+        fill: impl AsyncFnOnce(&Self, &CapsuleItem) -> ApiResult<T>,
+    ) -> ApiResult<(CapsuleItem, T)> {
+        let made = self.ask_knowing(self.names().await?, None, create).await?;
+        let capsule = self.owned_by_caller(made);
+        let filled = match fill(self, &capsule).await {
+            Ok(filled) => self.claim(&capsule).await.map(|()| filled),
+            Err(error) => Err(error),
+        };
+        match filled {
+            Ok(filled) => Ok((self.with_owner(capsule), filled)),
+            Err(error) => {
+                let undo = self.ask_as_host(Some(&capsule.key()), PurgeCapsuleRequest).await;
+                if let Err(left) = undo {
+                    tracing::error!(
+                        capsule = capsule.id,
+                        ?left,
+                        "cannot remove a capsule that was not finished"
+                    );
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives a capsule to the operator who made it. What the host's owner makes is the machine's own.
+    async fn claim(&self, capsule: &CapsuleItem) -> ApiResult<()> {
+        if let Some(RequestActor::Operator(operator)) = &self.actor
+            && ![ADMIN_OPERATOR, LOCAL_OPERATOR].contains(&operator.id.as_str())
+        {
+            let (registry, caller) = (self.registry()?, self.registry_caller());
+            registry.capsules().set_owner(&caller, &capsule.key(), Some(&operator.id)).await?;
+        }
+        Ok(())
+    }
+
+    /// A capsule as its owner is shown it.
+    pub(super) fn owned_by_caller(&self, info: CapsuleInfo) -> CapsuleItem {
+        let access = CapsuleAccess::owner();
+        self.shown(CapsuleSummary { info, access, entries: None, problem: None })
+    }
 }

@@ -5,22 +5,14 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::rest::{
-    call::RestCall,
-    input::NoBody,
-    operation::{RestOperation, get},
-    page::{ListPage, PageQuery},
-    problem::ApiError,
-    required_access::RequiredAccess,
-    response::RestResponse,
-};
+use crate::rest::{ApiResult, ListPage, PageQuery, RequiredAccess, RestCall, RestOperation, get};
 
 pub(super) fn operations() -> Vec<RestOperation> {
     vec![
         get("/v1/capsules/{capsule}/logs", "listCapsuleLog", "List what was done in a capsule, the latest first")
             .about("For the capsule's owner. Looking at it is recorded, too. No line has bodies, tokens or memory.")
             .who(RequiredAccess::Anyone)
-            .handled_by(list),
+            .handled_with_query(list),
     ]
 }
 
@@ -28,7 +20,6 @@ pub(super) fn operations() -> Vec<RestOperation> {
 const MAX_LINES: usize = 10_000;
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ListLog")]
 struct AuditLogQuery {
     /// Only lines from this time on.
     since: Option<Timestamp>,
@@ -47,11 +38,7 @@ struct AuditLogQuery {
     paging: PageQuery,
 }
 
-async fn list(
-    call: RestCall,
-    query: AuditLogQuery,
-    _: NoBody,
-) -> Result<RestResponse<ListPage<AuditLogLine>>, ApiError> {
+async fn list(call: RestCall, query: AuditLogQuery) -> ApiResult<ListPage<AuditLogLine>> {
     let AuditLogQuery { since, until, agent, principal, action, prefix, outcome, paging } = query;
     let filter = AuditFilter {
         since,
@@ -66,5 +53,5 @@ async fn list(
     };
     let lines = call.ask_for(filter).await?.lines;
     let latest_first: Vec<AuditLogLine> = lines.into_iter().rev().collect();
-    Ok(RestResponse::new(paging.page_of(&call, latest_first, |line| line.seq.to_string())?))
+    paging.page_of(&call, latest_first, |line| line.seq.to_string())
 }

@@ -8,15 +8,10 @@ use http::StatusCode;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::shapes::SchemeDetails;
+use super::SchemeDetails;
 use crate::rest::{
-    call::RestCall,
-    input::{JsonBody, NoBody, NoQuery},
-    operation::{RestOperation, delete, get, post},
-    page::ListPage,
-    problem::ApiError,
-    required_access::RequiredAccess,
-    response::{NoContent, RestResponse},
+    ApiError, ApiResult, JsonBody, ListPage, NoContent, RequiredAccess, RestCall, RestOperation,
+    RestResponse, delete, get, post,
 };
 
 pub(super) fn operations() -> Vec<RestOperation> {
@@ -27,7 +22,7 @@ pub(super) fn operations() -> Vec<RestOperation> {
         post("/v1/capsules/{capsule}/schemes", "addScheme", "Declare a scheme")
             .who(RequiredAccess::Anyone)
             .success(&[201])
-            .handled_by(add),
+            .handled_with_body(add),
         delete(
             "/v1/capsules/{capsule}/schemes/{name}",
             "removeScheme",
@@ -58,20 +53,12 @@ struct NewScheme {
     default_risk_class: Option<RiskClass>,
 }
 
-async fn list(
-    call: RestCall,
-    _: NoQuery,
-    _: NoBody,
-) -> Result<RestResponse<ListPage<SchemeDetails>>, ApiError> {
+async fn list(call: RestCall) -> ApiResult<ListPage<SchemeDetails>> {
     let schemes = call.ask_for(SchemesRequest).await?.schemes;
-    Ok(RestResponse::new(ListPage::whole(schemes.into_iter().map(SchemeDetails::from).collect())))
+    Ok(ListPage::whole(schemes.into_iter().map(SchemeDetails::from).collect()))
 }
 
-async fn add(
-    call: RestCall,
-    _: NoQuery,
-    body: JsonBody<NewScheme>,
-) -> Result<RestResponse<SchemeDetails>, ApiError> {
+async fn add(call: RestCall, body: JsonBody<NewScheme>) -> ApiResult<RestResponse<SchemeDetails>> {
     let JsonBody(NewScheme { name, title, description, format, prompt_source, default_risk_class }) =
         body;
     let added = name.clone();
@@ -87,12 +74,8 @@ async fn add(
     })
 }
 
-async fn remove(
-    call: RestCall,
-    _: NoQuery,
-    _: NoBody,
-) -> Result<RestResponse<NoContent>, ApiError> {
+async fn remove(call: RestCall) -> ApiResult<NoContent> {
     let name = call.path_parameter("name").to_owned();
     call.ask_for(RemoveSchemeRequest { name }).await?;
-    Ok(RestResponse::new(NoContent))
+    Ok(NoContent)
 }

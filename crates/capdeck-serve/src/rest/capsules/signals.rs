@@ -3,16 +3,9 @@
 use capdeck_host::{PollSignalsRequest, SendSignalRequest, Signal};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
 use crate::rest::{
-    call::RestCall,
-    input::{JsonBody, NoBody, NoQuery},
-    operation::{RestOperation, get, post},
-    page::{ListPage, PageQuery},
-    problem::ApiError,
-    required_access::RequiredAccess,
-    response::RestResponse,
+    ApiResult, JsonBody, ListPage, PageQuery, RequiredAccess, RestCall, RestOperation, get, post,
 };
 
 /// Where a list of signals begins: before all of them.
@@ -23,16 +16,15 @@ pub(super) fn operations() -> Vec<RestOperation> {
         get("/v1/capsules/{capsule}/signals", "listSignals", "List signals, the oldest first")
             .about("Nothing is acknowledged by this. A page has at most 100 signals; `next_cursor` is null where there is no more now, and `after` goes on from the last one later.")
             .who(RequiredAccess::Anyone)
-            .handled_by(list),
+            .handled_with_query(list),
         post("/v1/capsules/{capsule}/signals", "sendSignal", "Send a signal")
             .who(RequiredAccess::Anyone)
             .success(&[201])
-            .handled_by(send),
+            .handled_with_body(send),
     ]
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ListSignals")]
 struct SignalListQuery {
     /// Only signals after the one with this id.
     after: Option<String>,
@@ -43,25 +35,7 @@ struct SignalListQuery {
     paging: PageQuery,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "NewSignal")]
-struct NewSignalBody {
-    #[schemars(length(min = 1, max = 64))]
-    kind: String,
-    text: Option<String>,
-    /// The entry it is about.
-    uri: Option<String>,
-    /// The client it is meant for.
-    to: Option<String>,
-    data: Option<Map<String, Value>>,
-}
-
-async fn list(
-    call: RestCall,
-    query: SignalListQuery,
-    _: NoBody,
-) -> Result<RestResponse<ListPage<Signal>>, ApiError> {
+async fn list(call: RestCall, query: SignalListQuery) -> ApiResult<ListPage<Signal>> {
     let SignalListQuery { after, kind: kinds, paging } = query;
     let after = paging.inner_cursor(&call)?.or(after).unwrap_or_else(|| FIRST_SIGNAL_ID.to_owned());
     let limit = paging.limit().min(100);
@@ -69,15 +43,9 @@ async fn list(
     let items = call.ask_for(poll).await?.page.signals;
     let last = items.last().filter(|_| items.len() == limit).map(|signal| signal.id.clone());
     let next_cursor = PageQuery::outer_cursor(&call, last);
-    Ok(RestResponse::new(ListPage { items, next_cursor }))
+    Ok(ListPage { items, next_cursor })
 }
 
-async fn send(
-    call: RestCall,
-    _: NoQuery,
-    body: JsonBody<NewSignalBody>,
-) -> Result<RestResponse<Signal>, ApiError> {
-    let JsonBody(NewSignalBody { kind, text, uri, to, data }) = body;
-    let send = SendSignalRequest { kind, text, uri, to, data };
-    Ok(RestResponse::created(call.ask_for(send).await?.signal))
+async fn send(call: RestCall, JsonBody(send): JsonBody<SendSignalRequest>) -> ApiResult<Signal> {
+    Ok(call.ask_for(send).await?.signal)
 }

@@ -18,14 +18,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio_util::io::ReaderStream;
 
-use super::{create::run_to_completion, shapes::CapsuleItem};
+use super::{CapsuleItem, lifecycle::run_to_completion};
 use crate::rest::{
-    call::RestCall,
-    input::{ArchiveBody, NoBody, NoQuery},
-    operation::{RestOperation, get, post},
-    problem::ApiError,
-    required_access::RequiredAccess,
-    response::{ArchiveContent, RestResponse},
+    ApiError, ApiResult, ArchiveBody, ArchiveContent, ByteContent, RequiredAccess, RestCall,
+    RestOperation, RestResponse, get, post, run_blocking,
 };
 
 /// Bytes that an archive may unpack to.
@@ -42,12 +38,11 @@ pub(super) fn operations() -> Vec<RestOperation> {
             .who(RequiredAccess::Operator)
             .success(&[201])
             .problems(&[507])
-            .handled_by(import),
+            .handled_with_query_and_body(import),
     ]
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ImportAs")]
 struct CapsuleImportQuery {
     /// What the new capsule is called.
     #[schemars(length(min = 1, max = 100))]
@@ -64,17 +59,13 @@ struct ImportResult {
     skipped: Vec<SkippedFile>,
 }
 
-async fn export(
-    call: RestCall,
-    _: NoQuery,
-    _: NoBody,
-) -> Result<RestResponse<ArchiveContent>, ApiError> {
+async fn export(call: RestCall) -> ApiResult<RestResponse<ArchiveContent>> {
     let capsule = call.owned_capsule("export").await?;
     let folder = tempfile::tempdir().map_err(|error| insufficient_storage(&error))?;
     let path = folder.path().join("capsule.tar");
     let export = ExportRequest { path: path.clone(), form: ExportTarget::Tar };
     call.ask_as_host(Some(&capsule.id), export).await?;
-    let packed = blocking(move || {
+    let packed = run_blocking("the archive could not be made", move || {
         let packed = compress(&path)?;
         drop(folder);
         Ok(packed)
@@ -84,7 +75,7 @@ async fn export(
         packed.metadata().map(|facts| facts.len()).map_err(|error| insufficient_storage(&error))?;
     let stream = ReaderStream::new(tokio::fs::File::from_std(packed));
     let name = format!("attachment; filename=\"{}.tar.gz\"", capsule.id);
-    Ok(RestResponse::new(crate::rest::response::ByteContent(Body::from_stream(stream)))
+    Ok(RestResponse::new(ByteContent(Body::from_stream(stream)))
         .header(header::CONTENT_LENGTH, &size.to_string())
         .header(header::CONTENT_DISPOSITION, &name))
 }
@@ -93,11 +84,11 @@ async fn import(
     call: RestCall,
     query: CapsuleImportQuery,
     body: ArchiveBody,
-) -> Result<RestResponse<ImportResult>, ApiError> {
+) -> ApiResult<ImportResult> {
     let folder = tempfile::tempdir().map_err(|error| insufficient_storage(&error))?;
     let path = folder.path().join("capsule.tar");
     let file = path.clone();
-    blocking(move || unpack(&body.0, &file)).await?;
+    run_blocking("the archive could not be made", move || unpack(&body.0, &file)).await?;
     let create = CreateCapsuleRequest::named(&query.name);
     run_to_completion(async move {
         let import = ImportFilesRequest {
@@ -112,13 +103,13 @@ async fn import(
         let (capsule, report) = call.make_capsule(create, fill).await?;
         drop(folder);
         let ImportReport { schemes, entries, skipped } = report;
-        Ok(RestResponse::created(ImportResult { capsule, schemes, entries, skipped }))
+        Ok(ImportResult { capsule, schemes, entries, skipped })
     })
     .await
 }
 
 /// The compressed form of a file, in a file without a name.
-fn compress(path: &Path) -> Result<File, ApiError> {
+fn compress(path: &Path) -> ApiResult<File> {
     let packing = || {
         let mut plain = File::open(path)?;
         let mut packed = GzEncoder::new(tempfile::tempfile()?, Compression::fast());
@@ -131,7 +122,7 @@ fn compress(path: &Path) -> Result<File, ApiError> {
 }
 
 /// Writes an archive to a file, unpacked.
-fn unpack(archive: &Bytes, path: &Path) -> Result<(), ApiError> {
+fn unpack(archive: &Bytes, path: &Path) -> ApiResult<()> {
     let mut file = File::create(path).map_err(|error| insufficient_storage(&error))?;
     if !archive.starts_with(&[0x1f, 0x8b]) {
         return file.write_all(archive).map_err(|error| insufficient_storage(&error));
@@ -166,13 +157,6 @@ impl io::Write for ArchiveFileWriter<'_> {
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush().inspect_err(|_| self.has_failed = true)
     }
-}
-
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
-) -> Result<T, ApiError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|error| Err(ApiError::internal("the archive could not be made", &error)))
 }
 
 fn insufficient_storage(error: &io::Error) -> ApiError {

@@ -8,16 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::session::context;
+use super::tools::context;
 use crate::rest::{
-    call::RestCall,
-    input::{NoBody, NoQuery, OptionalJsonBody},
-    operation::{RestOperation, get, post},
-    page::{ListPage, PageQuery},
-    problem::ApiError,
-    required_access::RequiredAccess,
-    response::RestResponse,
-    shapes::{EmptyBody, JsonObject},
+    ApiResult, EmptyBody, JsonObject, ListPage, OptionalJsonBody, PageQuery, RequiredAccess,
+    RestCall, RestOperation, get, post,
 };
 
 pub(super) fn operations() -> Vec<RestOperation> {
@@ -25,7 +19,7 @@ pub(super) fn operations() -> Vec<RestOperation> {
         get("/v1/deck/capabilities", "listCapabilities", "List the capabilities of the deck")
             .about("Includes quarantined, hidden and untrusted ones with the reason. Connects to nothing. `tokens` is an upper bound for listing every tool.")
             .who(RequiredAccess::Deck)
-            .handled_by(list),
+            .handled_with_query(list),
         get("/v1/deck/capabilities/{capability}", "getCapability", "Get one capability, and why agents do or do not see it")
             .about("The members of `capdeck inspect --json`; `why` has those of `capdeck why --json`. Clients get no `why`. Connects to nothing.")
             .who(RequiredAccess::Deck)
@@ -33,12 +27,11 @@ pub(super) fn operations() -> Vec<RestOperation> {
         post("/v1/deck/capabilities/{capability}/check", "checkCapability", "Connect to a capability and refresh its tools")
             .about("The response is 200 even when the capability is not available; see `status`.")
             .problems(&[424, 502, 504])
-            .handled_by(check),
+            .handled_with_body(check),
     ]
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ListCapabilities")]
 struct CapabilityListQuery {
     /// Only capabilities with this status.
     status: Option<ItemStatus>,
@@ -51,7 +44,6 @@ struct CapabilityListQuery {
 /// One capability in a list.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "CapabilitySummary")]
 struct CapabilitySummary {
     id: String,
     name: String,
@@ -91,7 +83,6 @@ struct CapabilitySummary {
 
 /// A failure of a capability.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "DiscoveryFailure")]
 pub(super) struct DiscoveryFailure {
     pub(super) at: jiff::Timestamp,
     pub(super) message: String,
@@ -111,8 +102,7 @@ impl DiscoveryFailure {
 async fn list(
     call: RestCall,
     query: CapabilityListQuery,
-    _: NoBody,
-) -> Result<RestResponse<ListPage<CapabilitySummary>>, ApiError> {
+) -> ApiResult<ListPage<CapabilitySummary>> {
     let text = query.q.unwrap_or_default().to_lowercase();
     let session = call.session();
     let (catalog, is_client) = (session.catalog(), call.access.is_some());
@@ -148,15 +138,15 @@ async fn list(
             import_problems: item.import_problems,
             chaos: item.chaos,
         });
-    Ok(RestResponse::new(page))
+    Ok(page)
 }
 
-async fn show(call: RestCall, _: NoQuery, _: NoBody) -> Result<RestResponse<JsonObject>, ApiError> {
+async fn show(call: RestCall) -> ApiResult<JsonObject> {
     let id = call.path_parameter("capability");
     let host = &call.rest.host;
     if call.access.is_some() {
         let capability = call.session().snapshot().capability(id)?;
-        return Ok(RestResponse::new(JsonObject(card(&capability))));
+        return Ok(JsonObject(card(&capability)));
     }
     let why = CapabilityReport::of(host, id, None, "")?.to_json();
     let mut shown = match known_capability(host, id) {
@@ -165,18 +155,14 @@ async fn show(call: RestCall, _: NoQuery, _: NoBody) -> Result<RestResponse<Json
         Err(_) => Value::Object(serde_json::Map::from_iter([("id".to_owned(), id.into())])),
     };
     shown["why"] = why;
-    Ok(RestResponse::new(JsonObject(shown)))
+    Ok(JsonObject(shown))
 }
 
-async fn check(
-    call: RestCall,
-    _: NoQuery,
-    _: OptionalJsonBody<EmptyBody>,
-) -> Result<RestResponse<JsonObject>, ApiError> {
+async fn check(call: RestCall, _: OptionalJsonBody<EmptyBody>) -> ApiResult<JsonObject> {
     let session = call.session();
     let id = call.path_parameter("capability");
     session.snapshot().capability(id)?;
     let report = check::check(&session.request(&context(None)), id).await;
     session.close().await;
-    Ok(RestResponse::new(JsonObject(report.to_json())))
+    Ok(JsonObject(report.to_json()))
 }

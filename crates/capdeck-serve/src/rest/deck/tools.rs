@@ -1,23 +1,20 @@
-//! Tools: list, get and search.
+//! Tools: list, get, search and call. A session of a REST request uses the same path as MCP calls.
+
+use std::{sync::Arc, time::Duration};
 
 use capdeck_host::{
-    CallError, CapabilityReport, DeckSearchResults, EntryHit, ErrorCode, ToolQuery, calls, check,
+    CallConsent, CallContext, CallError, CapabilityReport, Catalog, ClientProfile,
+    DeckSearchResults, EntryHit, ErrorCode, NoListener, Principal, Session, SessionContinuity,
+    SessionScope, SessionSettings, TaskForm, ToolQuery, ToolRequest, ViewPolicy, calls, check,
     described_tool, found_tool, search, tool_item,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::value::to_raw_value;
+use serde_json::{Map, Value, value::to_raw_value};
 
-use super::session::context;
 use crate::rest::{
-    call::RestCall,
-    input::{NoBody, NoQuery},
-    operation::{RestOperation, get},
-    page::{ListPage, PageQuery},
-    problem::ApiError,
-    required_access::RequiredAccess,
-    response::RestResponse,
-    shapes::{JsonObject, ToolDefinition},
+    ApiError, ApiResult, JsonObject, ListPage, OptionalJsonBody, PageQuery, RawToolResult,
+    RequiredAccess, RestCall, RestOperation, ToolDefinition, get, post,
 };
 
 pub(super) fn operations() -> Vec<RestOperation> {
@@ -26,22 +23,26 @@ pub(super) fn operations() -> Vec<RestOperation> {
             .about("Connects only while the tools are unknown, or with `refresh`.")
             .who(RequiredAccess::Deck)
             .problems(&[424, 502, 504])
-            .handled_by(list),
+            .handled_with_query(list_tools),
         get("/v1/deck/capabilities/{capability}/tools/{tool}", "getTool", "Get one tool with its schemas")
             .about("`observedOutputShape` is the shape of earlier results; `why` explains the policy and the pin.")
             .who(RequiredAccess::Deck)
             .problems(&[424, 502, 504])
-            .handled_by(show),
+            .handled_by(get_tool),
         get("/v1/deck/tools/search", "searchTools", "Search tools by purpose")
             .about("Connects to capabilities whose tools are unknown. The first page also has matching capsule entries.")
             .who(RequiredAccess::Deck)
             .problems(&[404])
-            .handled_by(search),
+            .handled_with_query(search_tools),
+        post("/v1/deck/capabilities/{capability}/tools/{tool}/call", "callTool", "Call a tool")
+            .about("The response is the tool's result, an MCP `CallToolResult`; a failed tool sets `isError`. Arguments are checked against the tool's input schema first. A tool that requires approval returns 409 `approval_required`: repeat the same call after a person has approved it.")
+            .who(RequiredAccess::DeckCall)
+            .problems(&[424, 502, 504])
+            .handled_with_body(call_tool),
     ]
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ListTools")]
 struct ToolListQuery {
     /// Ask the capability again instead of using the cached list.
     refresh: Option<bool>,
@@ -50,7 +51,6 @@ struct ToolListQuery {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "SearchTools")]
 struct ToolSearchQuery {
     /// The purpose of the tool, in plain words.
     #[schemars(length(min = 1, max = 1000))]
@@ -81,17 +81,12 @@ struct ToolSearchResponse {
 
 /// A capability that cannot be searched.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "UnavailableCapability")]
 struct UnavailableCapability {
     capability: String,
     reason: String,
 }
 
-async fn list(
-    call: RestCall,
-    query: ToolListQuery,
-    _: NoBody,
-) -> Result<RestResponse<ListPage<ToolDefinition>>, ApiError> {
+async fn list_tools(call: RestCall, query: ToolListQuery) -> ApiResult<ListPage<ToolDefinition>> {
     let session = call.session();
     let id = call.path_parameter("capability");
     let capability = session.snapshot().capability(id)?;
@@ -102,14 +97,10 @@ async fn list(
     session.close().await;
     let page =
         query.paging.page_of(&call, discovery.tools.clone(), |tool| tool.name().to_owned())?;
-    Ok(RestResponse::new(page.map(|tool| ToolDefinition(tool_item(&tool)))))
+    Ok(page.map(|tool| ToolDefinition(tool_item(&tool))))
 }
 
-async fn show(
-    call: RestCall,
-    _: NoQuery,
-    _: NoBody,
-) -> Result<RestResponse<ToolDefinition>, ApiError> {
+async fn get_tool(call: RestCall) -> ApiResult<ToolDefinition> {
     let session = call.session();
     let (id, name) = (call.path_parameter("capability"), call.path_parameter("tool"));
     let capability = session.snapshot().capability(id)?;
@@ -128,14 +119,10 @@ async fn show(
         item.insert("why".to_owned(), why);
     }
     session.close().await;
-    Ok(RestResponse::new(ToolDefinition(item)))
+    Ok(ToolDefinition(item))
 }
 
-async fn search(
-    call: RestCall,
-    query: ToolSearchQuery,
-    _: NoBody,
-) -> Result<RestResponse<ToolSearchResponse>, ApiError> {
+async fn search_tools(call: RestCall, query: ToolSearchQuery) -> ApiResult<ToolSearchResponse> {
     let session = call.session();
     let cursor = query.paging.inner_cursor(&call)?;
     let (within, limit) = (query.within.as_deref(), Some(query.paging.limit()));
@@ -147,7 +134,7 @@ async fn search(
     session.close().await;
     let DeckSearchResults { hits, next_cursor, total, entries, unavailable } = answer;
     let items = hits.iter().filter_map(|hit| serde_json::to_value(found_tool(hit)).ok());
-    Ok(RestResponse::new(ToolSearchResponse {
+    Ok(ToolSearchResponse {
         items: items.map(JsonObject).collect(),
         next_cursor: PageQuery::outer_cursor(&call, next_cursor),
         total,
@@ -159,5 +146,94 @@ async fn search(
                 reason: error.to_string(),
             })
             .collect(),
-    }))
+    })
+}
+
+/// Options of a tool call.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ToolCall")]
+struct ToolCallBody {
+    /// Arguments that match the tool's `inputSchema`.
+    #[serde(default)]
+    arguments: Map<String, Value>,
+    /// Return only these parts of a structured result, as dotted paths.
+    #[serde(default)]
+    fields: Vec<String>,
+    /// Idle timeout in milliseconds.
+    #[schemars(range(min = 1, max = 3_600_000))]
+    timeout_ms: Option<u64>,
+    /// Approve this call, where the policy requires approval. For the owner and admins.
+    #[serde(default)]
+    approved: bool,
+}
+
+async fn call_tool(
+    call: RestCall,
+    body: OptionalJsonBody<ToolCallBody>,
+) -> ApiResult<RawToolResult> {
+    let OptionalJsonBody(ToolCallBody { arguments, fields, timeout_ms, approved }) = body;
+    if approved {
+        RequiredAccess::Admin.check_call(&call)?;
+    }
+    let arguments = to_raw_value(&arguments)
+        .map_err(|error| ApiError::internal("cannot serialize the arguments", &error))?;
+    let request = ToolRequest {
+        capability: call.path_parameter("capability").to_owned(),
+        tool: call.path_parameter("tool").to_owned(),
+        arguments: Some(arguments),
+        fields,
+        consent: if approved { CallConsent::Given } else { CallConsent::AskedLater },
+        ..ToolRequest::default()
+    };
+    let session = call.session();
+    let outcome =
+        calls::call(session.request(&context(timeout_ms.map(Duration::from_millis))), &request)
+            .await;
+    session.close().await;
+    outcome.map(RawToolResult).map_err(|error| {
+        let is_own = error.code == ErrorCode::ApprovalRequired && error.data.is_none();
+        let error = ApiError::from(error);
+        if is_own {
+            error.hint(
+                "ask a person to approve it in the dashboard, or to call it with `approved: true`",
+            )
+        } else {
+            error
+        }
+    })
+}
+
+/// The client name in audits and policies.
+const CLIENT: &str = "capdeck-rest";
+
+impl RestCall {
+    /// A session without elicitation.
+    pub(super) fn session(&self) -> Arc<Session> {
+        let scope = match &self.access {
+            // A client gets the same view as over MCP.
+            Some(_) => SessionScope::Deck(ViewPolicy::default()),
+            None => SessionScope::Operator,
+        };
+        self.rest.host.session(SessionSettings {
+            scope,
+            client_name: CLIENT.to_owned(),
+            principal: Principal::named(&self.principal).shown_as(self.name().as_deref()),
+            client: ClientProfile::default(),
+            listener: Arc::new(NoListener),
+            tasks: TaskForm::Awaited,
+            continuity: SessionContinuity::Requests,
+            access: self.access.clone(),
+        })
+    }
+
+    /// The part of the catalog that the sender can see.
+    pub(super) fn catalog(&self) -> Arc<Catalog> {
+        self.session().catalog()
+    }
+}
+
+/// A context with the timeout of the tool, or this one.
+pub(super) fn context(timeout: Option<Duration>) -> CallContext {
+    CallContext { timeout, ..CallContext::detached(Duration::ZERO) }
 }

@@ -9,12 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::rest::{
-    call::RestCall,
-    input::NoBody,
-    operation::{RestOperation, get},
-    page::{ListPage, PageQuery},
-    problem::ApiError,
-    response::RestResponse,
+    ApiError, ApiResult, ListPage, PageQuery, RestCall, RestOperation, get, run_blocking,
 };
 
 /// The filter for every outcome but `ok`.
@@ -25,14 +20,13 @@ pub(super) fn operations() -> Vec<RestOperation> {
     vec![
         get("/v1/audit", "listAudit", "List audit events, the newest first")
             .about("`registry`: sign-ins, requests, decisions, settings, and operations on whole capsules, from the hash-chained log of the data folder. `deck`: calls, reads and searches of the deck. Events have no arguments, results, bodies or tokens. Only the last 10,000 lines are listed.")
-            .handled_by(list),
+            .handled_with_query(list),
     ]
 }
 
 /// The source of an event.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[schemars(rename = "AuditSource")]
 enum AuditSource {
     #[default]
     Registry,
@@ -40,7 +34,6 @@ enum AuditSource {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ListAudit")]
 struct AuditListQuery {
     /// Default: `registry`.
     #[serde(default)]
@@ -72,16 +65,12 @@ enum AuditListItem {
     Deck(Box<TrailLine>),
 }
 
-async fn list(
-    call: RestCall,
-    query: AuditListQuery,
-    _: NoBody,
-) -> Result<RestResponse<ListPage<AuditListItem>>, ApiError> {
+async fn list(call: RestCall, query: AuditListQuery) -> ApiResult<ListPage<AuditListItem>> {
     let lines = match query.source {
         AuditSource::Registry => of_registry(&call, &query).await?,
         AuditSource::Deck => of_deck(&call, &query).await?,
     };
-    Ok(RestResponse::new(query.paging.page_of(&call, lines, key)?))
+    query.paging.page_of(&call, lines, key)
 }
 
 fn key(line: &AuditListItem) -> String {
@@ -91,10 +80,7 @@ fn key(line: &AuditListItem) -> String {
     }
 }
 
-async fn of_registry(
-    call: &RestCall,
-    query: &AuditListQuery,
-) -> Result<Vec<AuditListItem>, ApiError> {
+async fn of_registry(call: &RestCall, query: &AuditListQuery) -> ApiResult<Vec<AuditListItem>> {
     if query.capability.is_some() {
         return Err(ApiError::invalid("`capability` requires `source=deck`"));
     }
@@ -125,7 +111,7 @@ async fn of_registry(
     Ok(lines.into_iter().rev().map(|line| AuditListItem::Registry(Box::new(line))).collect())
 }
 
-async fn of_deck(call: &RestCall, query: &AuditListQuery) -> Result<Vec<AuditListItem>, ApiError> {
+async fn of_deck(call: &RestCall, query: &AuditListQuery) -> ApiResult<Vec<AuditListItem>> {
     if query.principal.is_some() {
         return Err(ApiError::invalid("`principal` requires `source=registry`"));
     }
@@ -141,8 +127,10 @@ async fn of_deck(call: &RestCall, query: &AuditListQuery) -> Result<Vec<AuditLis
         }),
     };
     let host = call.rest.host.clone();
-    let read = tokio::task::spawn_blocking(move || host.trail(&filter, MAX_LINES)).await;
-    let read = read.map_err(|error| ApiError::internal("cannot read the audit trail", &error))?;
-    let read = read.map_err(|error| ApiError::internal("cannot read the audit trail", &error))?;
+    const READ_FAILED: &str = "cannot read the audit trail";
+    let read = run_blocking(READ_FAILED, move || {
+        host.trail(&filter, MAX_LINES).map_err(|error| ApiError::internal(READ_FAILED, &error))
+    })
+    .await?;
     Ok(read.into_iter().map(|line| AuditListItem::Deck(Box::new(line))).collect())
 }

@@ -10,16 +10,12 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::shapes::{convert, scopes};
+use super::{convert, scopes};
 use crate::{
     CapsuleReference,
     rest::{
-        call::RestCall,
-        input::{NoBody, NoQuery, SmallJsonBody},
-        operation::{RestOperation, delete, get, post},
-        problem::ApiError,
-        required_access::RequiredAccess,
-        response::{NoContent, RestResponse},
+        ApiError, ApiResult, NoContent, RequiredAccess, RestCall, RestOperation, RestResponse,
+        SmallJsonBody, delete, get, post,
     },
     transport::http::bearer,
 };
@@ -31,7 +27,7 @@ pub(super) fn operations() -> Vec<RestOperation> {
             .who(RequiredAccess::Stranger)
             .success(&[200, 201])
             .problems(&[507])
-            .handled_by(create),
+            .handled_with_body(create),
         get("/v1/agent-enrollments/{id}", "pollEnrollment", "Get the status of an enrollment")
             .about("Requires `Authorization: Bearer <enrollment_token>`. Poll no more often than every `interval` seconds; earlier requests return 429 `too_soon` with `Retry-After`. A wrong token and a wrong id return the same error.")
             .who(RequiredAccess::Stranger)
@@ -76,7 +72,6 @@ struct NewEnrollmentBody {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "DeckSelection")]
 struct DeckSelection {
     /// Patterns of capability ids; default: all.
     capabilities: Option<Vec<String>>,
@@ -119,9 +114,8 @@ struct EnrollmentResponse {
 
 async fn create(
     call: RestCall,
-    _: NoQuery,
     body: SmallJsonBody<NewEnrollmentBody>,
-) -> Result<RestResponse<EnrollmentResponse>, ApiError> {
+) -> ApiResult<RestResponse<EnrollmentResponse>> {
     let registry = registry(&call)?;
     let new = body.0.into_enrollment(&call).await?;
     let enrolled =
@@ -130,37 +124,30 @@ async fn create(
     let Some(token) = enrolled.token else { return Ok(RestResponse::new(shown)) };
     // The code is returned only with the token: a repeat may come from another agent, and a person would compare that agent's
     // code and approve the wrong one.
-    Ok(RestResponse::created(EnrollmentResponse {
+    let shown = EnrollmentResponse {
         user_code: Some(enrolled.state.enrollment.user_code),
         enrollment_token: Some(token.expose().to_owned()),
         ..shown
-    }))
+    };
+    Ok(RestResponse::new(shown).status(StatusCode::CREATED))
 }
 
-async fn poll(
-    call: RestCall,
-    _: NoQuery,
-    _: NoBody,
-) -> Result<RestResponse<EnrollmentResponse>, ApiError> {
+async fn poll(call: RestCall) -> ApiResult<EnrollmentResponse> {
     let (registry, id, token) = (registry(&call)?, call.path_parameter("id"), token(&call));
     check_token(&call, registry, id, token).await?;
     let state = registry.enrollments().poll(&caller(&call), id, token).await.map_err(refused)?;
-    Ok(RestResponse::new(EnrollmentResponse::of(&call, &state)?))
+    EnrollmentResponse::of(&call, &state)
 }
 
-async fn withdraw(
-    call: RestCall,
-    _: NoQuery,
-    _: NoBody,
-) -> Result<RestResponse<NoContent>, ApiError> {
+async fn withdraw(call: RestCall) -> ApiResult<NoContent> {
     let (registry, id, token) = (registry(&call)?, call.path_parameter("id"), token(&call));
     check_token(&call, registry, id, token).await?;
     registry.enrollments().withdraw(&caller(&call), id, token).await.map_err(refused)?;
-    Ok(RestResponse::new(NoContent))
+    Ok(NoContent)
 }
 
 impl NewEnrollmentBody {
-    async fn into_enrollment(self, call: &RestCall) -> Result<NewEnrollment, ApiError> {
+    async fn into_enrollment(self, call: &RestCall) -> ApiResult<NewEnrollment> {
         let asked_capsule = self.capsule.clone();
         let (target, usual) = match (self.capsule, self.deck) {
             (Some(name), None) => {
@@ -202,7 +189,7 @@ impl NewEnrollmentBody {
 }
 
 impl EnrollmentResponse {
-    fn of(call: &RestCall, state: &EnrollmentState) -> Result<Self, ApiError> {
+    fn of(call: &RestCall, state: &EnrollmentState) -> ApiResult<Self> {
         let issuer = call.rest.http_state.issuer(&call.headers, call.address);
         let id = state.enrollment.id.clone();
         let mut shown = Self {
@@ -236,7 +223,7 @@ impl EnrollmentResponse {
 }
 
 /// Does not reveal to strangers which process holds the registry.
-fn registry(call: &RestCall) -> Result<&Registry, ApiError> {
+fn registry(call: &RestCall) -> ApiResult<&Registry> {
     let none =
         || ApiError::unavailable("this process has no registry, so enrollment is not available");
     call.rest.http_state.registry().ok_or_else(none)
@@ -248,12 +235,7 @@ fn token(call: &RestCall) -> &str {
 }
 
 /// Rejects a wrong token. Failures are counted; a burst is recorded once.
-async fn check_token(
-    call: &RestCall,
-    registry: &Registry,
-    id: &str,
-    token: &str,
-) -> Result<(), ApiError> {
+async fn check_token(call: &RestCall, registry: &Registry, id: &str, token: &str) -> ApiResult<()> {
     if registry.enrollments().is_token(id, token) {
         return Ok(());
     }

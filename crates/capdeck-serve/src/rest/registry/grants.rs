@@ -11,18 +11,10 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::shapes::{
-    GrantNarrowing, GrantRequestResponse, convert, page_request, scopes, shown_page,
-};
+use super::{GrantNarrowing, GrantRequestResponse, convert, page_request, scopes, shown_page};
 use crate::rest::{
-    call::RestCall,
-    input::{JsonBody, NoBody, NoQuery, OptionalJsonBody},
-    operation::{RestOperation, get, post},
-    page::{ListPage, PageQuery},
-    problem::ApiError,
-    required_access::RequiredAccess,
-    response::RestResponse,
-    shapes::EmptyBody,
+    ApiError, ApiResult, EmptyBody, JsonBody, ListPage, OptionalJsonBody, PageQuery,
+    RequiredAccess, RestCall, RestOperation, get, post,
 };
 
 const DEFAULT_LIFETIME: Duration = Duration::from_secs(90 * 24 * 3600);
@@ -32,7 +24,7 @@ pub(super) fn operations() -> Vec<RestOperation> {
         get("/v1/grants", "listGrants", "List access requests, the newest first")
             .about("The requests that you can decide; with `mine`, those you made. Enrollments have `source=enrollment`; `code` finds the pending one with this user code.")
             .who(RequiredAccess::Manager)
-            .handled_by(list),
+            .handled_with_query(list),
         get("/v1/grants/{id}", "getGrant", "Get one access request")
             .who(RequiredAccess::Manager)
             .handled_by(show),
@@ -40,58 +32,33 @@ pub(super) fn operations() -> Vec<RestOperation> {
             .about("Omitted members stay as requested. An approval cannot exceed the request (409 `widens`) or your own access (403 `forbidden`). A request from yourself, your browser, your address or your program must be approved by others (403 `self_approval`); an admin can approve it, and the grant then has `self_approved`.")
             .who(RequiredAccess::Manager)
             .problems(&[507])
-            .handled_by(approve),
+            .handled_with_body(approve),
         post("/v1/grants/{id}/deny", "denyGrant", "Deny a request")
             .who(RequiredAccess::Manager)
-            .handled_by(deny),
+            .handled_with_body(deny),
         post("/v1/grants/deny", "denyGrants", "Deny many pending requests at once")
             .about("Denies every pending request that matches all given members and that you can decide. For example `{\"source\": \"enrollment\", \"address\": \"192.0.2.7\"}` denies all enrollments from one address; for IPv6, from its /64 network. Each denied request is one audit event.")
             .who(RequiredAccess::Manager)
-            .handled_by(deny_many),
+            .handled_with_body(deny_many),
         post("/v1/grants/{id}/revoke", "revokeGrant", "Revoke the grant of a request")
             .about("The access ends with the next request.")
             .who(RequiredAccess::Manager)
-            .handled_by(revoke),
+            .handled_with_body(revoke),
         post("/v1/grants/{id}/connection", "openConnection", "Create a token for the grant of a request")
             .about("For the requester and admins. The token is only in this response; it is valid at `/mcp`.")
             .who(RequiredAccess::Operator)
             .success(&[201])
             .problems(&[507])
-            .handled_by(connect),
+            .handled_with_body(connect),
     ]
 }
 
-/// The status of a request.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(rename = "RequestStatus")]
-enum GrantRequestStatus {
-    Pending,
-    Approved,
-    Denied,
-    Expired,
-    Cancelled,
-}
-
-/// The source of a request.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(rename = "RequestSource")]
-pub(super) enum GrantRequestSource {
-    Oauth,
-    Dashboard,
-    Enrollment,
-    Library,
-    Manage,
-}
-
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ListGrants")]
 struct GrantListQuery {
     /// Only requests with this status.
-    status: Option<GrantRequestStatus>,
+    status: Option<RequestStatus>,
     /// Only requests from this source.
-    source: Option<GrantRequestSource>,
+    source: Option<RequestSource>,
     /// Only the pending enrollment with this code. Case, spaces and dashes are ignored.
     #[schemars(length(min = 1, max = 100))]
     code: Option<String>,
@@ -108,7 +75,6 @@ struct GrantListQuery {
 /// The terms of an approval.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(extend("additionalProperties" = false))]
-#[schemars(rename = "GrantApproval")]
 struct GrantApproval {
     #[serde(flatten)]
     narrowing: GrantNarrowing,
@@ -122,7 +88,6 @@ struct GrantApproval {
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "GrantDenial")]
 struct GrantDenial {
     #[schemars(length(max = 1000))]
     note: Option<String>,
@@ -135,7 +100,7 @@ struct DenialSelection {
     /// Ids of requests.
     #[schemars(length(max = 1000))]
     ids: Option<Vec<String>>,
-    source: Option<GrantRequestSource>,
+    source: Option<RequestSource>,
     /// Only enrollments from this address.
     #[schemars(length(max = 100))]
     address: Option<String>,
@@ -155,7 +120,6 @@ struct DeniedRequests {
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "NewConnectionToken")]
 struct NewConnectionToken {
     /// The expiry of the token; default: 90 days.
     expires_at: Option<Timestamp>,
@@ -163,7 +127,6 @@ struct NewConnectionToken {
 
 /// A token, shown once.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ConnectionToken")]
 struct ConnectionToken {
     /// The id of the connection.
     id: String,
@@ -174,11 +137,7 @@ struct ConnectionToken {
     token: String,
 }
 
-async fn list(
-    call: RestCall,
-    query: GrantListQuery,
-    _: NoBody,
-) -> Result<RestResponse<ListPage<GrantRequestResponse>>, ApiError> {
+async fn list(call: RestCall, query: GrantListQuery) -> ApiResult<ListPage<GrantRequestResponse>> {
     let GrantListQuery { status, source, code, capsule, principal, mine, paging } = query;
     let is_mine = mine.unwrap_or(false);
     let has_code = code.is_some();
@@ -187,8 +146,8 @@ async fn list(
         call.check_backoff(CredentialClass::UserCode)?;
     }
     let wanted = RequestQuery {
-        status: status.as_ref().map(convert::<RequestStatus>).transpose()?,
-        source: source.as_ref().map(convert::<RequestSource>).transpose()?,
+        status,
+        source,
         user_code: code,
         capsule,
         principal,
@@ -199,13 +158,11 @@ async fn list(
     if has_code && page.items.is_empty() {
         call.count_failure(CredentialClass::UserCode).await?;
     }
-    Ok(RestResponse::new(shown_page(&call, page, |request| {
-        GrantRequestResponse::of(&call, request)
-    })?))
+    shown_page(&call, page, |request| GrantRequestResponse::of(&call, request))
 }
 
 /// The request of the path, if the sender can see it.
-fn request(call: &RestCall) -> Result<GrantRequest, ApiError> {
+fn request(call: &RestCall) -> ApiResult<GrantRequest> {
     let (registry, id) = (call.registry()?, call.path_parameter("id"));
     let me = call.id();
     let may_know = |request: &GrantRequest| {
@@ -216,19 +173,14 @@ fn request(call: &RestCall) -> Result<GrantRequest, ApiError> {
     registry.grants().request(id).filter(may_know).ok_or_else(|| ApiError::not_found("request", id))
 }
 
-async fn show(
-    call: RestCall,
-    _: NoQuery,
-    _: NoBody,
-) -> Result<RestResponse<GrantRequestResponse>, ApiError> {
-    Ok(RestResponse::new(GrantRequestResponse::of(&call, &request(&call)?)?))
+async fn show(call: RestCall) -> ApiResult<GrantRequestResponse> {
+    GrantRequestResponse::of(&call, &request(&call)?)
 }
 
 async fn approve(
     call: RestCall,
-    _: NoQuery,
     body: OptionalJsonBody<GrantApproval>,
-) -> Result<RestResponse<GrantRequestResponse>, ApiError> {
+) -> ApiResult<GrantRequestResponse> {
     let OptionalJsonBody(GrantApproval { narrowing, scopes: names, expires_at, profile, note }) =
         body;
     let request = request(&call)?;
@@ -244,48 +196,38 @@ async fn approve(
 
 async fn deny(
     call: RestCall,
-    _: NoQuery,
     body: OptionalJsonBody<GrantDenial>,
-) -> Result<RestResponse<GrantRequestResponse>, ApiError> {
+) -> ApiResult<GrantRequestResponse> {
     let request = request(&call)?;
     decide(&call, &request, RequestDecision::Deny { note: body.0.note }).await
 }
 
-async fn deny_many(
-    call: RestCall,
-    _: NoQuery,
-    body: JsonBody<DenialSelection>,
-) -> Result<RestResponse<DeniedRequests>, ApiError> {
+async fn deny_many(call: RestCall, body: JsonBody<DenialSelection>) -> ApiResult<DeniedRequests> {
     let JsonBody(DenialSelection { ids, source, address, client_id, note }) = body;
     let parsed = |text: String| {
         text.parse()
             .map_err(|_| ApiError::invalid(format!("`address` is not an IP address: `{text}`")))
     };
-    let denial = BulkDenial {
-        ids,
-        source: source.as_ref().map(convert::<RequestSource>).transpose()?,
-        address: address.map(parsed).transpose()?,
-        client_id,
-        note,
-    };
+    let denial =
+        BulkDenial { ids, source, address: address.map(parsed).transpose()?, client_id, note };
     let (registry, caller, decider) = (call.registry()?, call.registry_caller(), call.decider()?);
     let denied = registry.grants().deny_matching(&caller, &decider, denial).await?;
-    Ok(RestResponse::new(DeniedRequests { denied }))
+    Ok(DeniedRequests { denied })
 }
 
 async fn decide(
     call: &RestCall,
     request: &GrantRequest,
     decision: RequestDecision,
-) -> Result<RestResponse<GrantRequestResponse>, ApiError> {
+) -> ApiResult<GrantRequestResponse> {
     let (registry, caller) = (call.registry()?, call.registry_caller());
     let decider = decider_for(call, request).await?;
     let decided = registry.grants().decide(&caller, &decider, &request.id, decision).await?;
-    Ok(RestResponse::new(GrantRequestResponse::of(call, &decided)?))
+    GrantRequestResponse::of(call, &decided)
 }
 
 /// The decider, with whether they can read the capsule as an operator.
-async fn decider_for(call: &RestCall, request: &GrantRequest) -> Result<DecisionMaker, ApiError> {
+async fn decider_for(call: &RestCall, request: &GrantRequest) -> ApiResult<DecisionMaker> {
     let decider = call.decider()?;
     let (DecisionMaker::Operator { id, role, .. }, Some(capsule)) =
         (decider.clone(), request.target.capsule_id())
@@ -297,23 +239,18 @@ async fn decider_for(call: &RestCall, request: &GrantRequest) -> Result<Decision
     Ok(DecisionMaker::Operator { id, role, readable })
 }
 
-async fn revoke(
-    call: RestCall,
-    _: NoQuery,
-    _: OptionalJsonBody<EmptyBody>,
-) -> Result<RestResponse<GrantRequestResponse>, ApiError> {
+async fn revoke(call: RestCall, _: OptionalJsonBody<EmptyBody>) -> ApiResult<GrantRequestResponse> {
     let request = request(&call)?;
     let grant = granted(&request)?;
     let (caller, decider) = (call.registry_caller(), call.decider()?);
     call.registry()?.grants().revoke(&caller, &decider, grant).await?;
-    Ok(RestResponse::new(GrantRequestResponse::of(&call, &request)?))
+    GrantRequestResponse::of(&call, &request)
 }
 
 async fn connect(
     call: RestCall,
-    _: NoQuery,
     body: OptionalJsonBody<NewConnectionToken>,
-) -> Result<RestResponse<ConnectionToken>, ApiError> {
+) -> ApiResult<ConnectionToken> {
     let request = request(&call)?;
     if request.requested_by != call.id() && !call.is_admin() {
         return Err(ApiError::forbidden("only the requester and admins can create its token"));
@@ -328,16 +265,16 @@ async fn connect(
     };
     let opened = call.registry()?.tokens().open_connection(&call.registry_caller(), new).await?;
     let credential = opened.credential;
-    Ok(RestResponse::created(ConnectionToken {
+    Ok(ConnectionToken {
         id: credential.id,
         principal: credential.principal,
         scopes: convert(&credential.scopes)?,
         expires_at: credential.expires_at,
         token: opened.token.expose().to_owned(),
-    }))
+    })
 }
 
-fn granted(request: &GrantRequest) -> Result<&str, ApiError> {
+fn granted(request: &GrantRequest) -> ApiResult<&str> {
     request.grant.as_deref().ok_or_else(|| {
         let detail = format!("the request `{}` has no grant", request.id);
         ApiError::new(StatusCode::CONFLICT, "wrong_state", detail)

@@ -1,26 +1,22 @@
-//! Operators of the dashboard.
+//! Operators of the dashboard, OAuth clients and principals.
 
 use capdeck_auth::inbound::{
-    self, IssuedOperatorKey, NewOperator, OperatorAccount, OperatorRole, OperatorSubject,
-    OperatorUpdate,
+    GrantQuery, IssuedOperatorKey, NewOperator, OAuthClient, Operator, OperatorAccount,
+    OperatorRole, OperatorSubject, OperatorUpdate, PageRequest, PrincipalRecord,
 };
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::{GrantResponse, convert, page_request, shown_page};
 use crate::rest::{
-    call::RestCall,
-    input::{JsonBody, NoBody, NoQuery, OptionalJsonBody},
-    operation::{RestOperation, delete, get, patch, post},
-    page::{ListPage, PageQuery},
-    problem::ApiError,
-    response::{NoContent, RestResponse},
-    shapes::EmptyBody,
+    ApiError, ApiResult, EmptyBody, JsonBody, ListPage, NoContent, OptionalJsonBody, PageQuery,
+    RestCall, RestOperation, delete, get, patch, post,
 };
 
 pub(super) fn operations() -> Vec<RestOperation> {
     vec![
-        get("/v1/operators", "listOperators", "List operators").handled_by(list),
+        get("/v1/operators", "listOperators", "List operators").handled_with_query(list),
         post("/v1/operators", "createOperator", "Create an operator")
             .about(
                 "The `key` is only in this response; the operator signs in with it. An operator with a `subject` \
@@ -28,7 +24,7 @@ pub(super) fn operations() -> Vec<RestOperation> {
             )
             .success(&[201])
             .problems(&[507])
-            .handled_by(create),
+            .handled_with_body(create),
         patch(
             "/v1/operators/{id}",
             "updateOperator",
@@ -36,45 +32,31 @@ pub(super) fn operations() -> Vec<RestOperation> {
         )
         .about("A changed `subject`, or `null` for none, ends all their sessions.")
         .problems(&[409])
-        .handled_by(update),
+        .handled_with_body(update),
         post("/v1/operators/{id}/key", "rotateOperatorKey", "Rotate the key of an operator")
             .about("The old key is revoked.")
-            .handled_by(rotate),
+            .handled_with_body(rotate),
         delete("/v1/operators/{id}", "deleteOperator", "Delete an operator")
             .problems(&[409])
             .handled_by(remove),
+        get("/v1/oauth-clients", "listClients", "List OAuth clients, the newest first")
+            .handled_with_query(list_clients),
+        delete("/v1/oauth-clients/{id}", "deleteClient", "Delete an OAuth client")
+            .about("Its tokens are revoked.")
+            .handled_by(remove_client),
+        get("/v1/principals", "listPrincipals", "List principals, the newest first")
+            .handled_with_query(list_principals),
     ]
-}
-
-/// How an account is identified.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(rename = "OperatorAccount")]
-enum SubjectAccount {
-    /// By the subject of the provider.
-    Subject(#[schemars(length(min = 1, max = 255))] String),
-    /// By a verified address; the first sign-in replaces it with the subject.
-    Email(#[schemars(length(min = 3, max = 100))] String),
-}
-
-/// An account at an OpenID provider.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "OperatorSubject")]
-struct OperatorSubjectResponse {
-    /// The issuer of the provider.
-    issuer: String,
-    account: SubjectAccount,
 }
 
 /// The account of an operator.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "NewOperatorSubject")]
 struct NewOperatorSubject {
     /// The issuer of the provider; default: the one of this host.
     #[schemars(length(min = 1, max = 2048))]
     issuer: Option<String>,
-    account: SubjectAccount,
+    account: OperatorAccount,
 }
 
 /// An operator.
@@ -85,7 +67,7 @@ struct OperatorResponse {
     name: String,
     role: OperatorRole,
     /// The account for sign-ins, if any.
-    subject: Option<OperatorSubjectResponse>,
+    subject: Option<OperatorSubject>,
     created_at: Timestamp,
     last_used_at: Option<Timestamp>,
     /// The first letters of the key.
@@ -103,13 +85,6 @@ struct OperatorKeyResponse {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "Pages")]
-struct OperatorListQuery {
-    #[serde(flatten)]
-    paging: PageQuery,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "NewOperator")]
 struct NewOperatorBody {
@@ -124,7 +99,6 @@ struct NewOperatorBody {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "OperatorChange")]
 struct OperatorChange {
     #[schemars(length(min = 1, max = 100))]
     name: Option<String>,
@@ -144,71 +118,45 @@ fn present<'de, D: Deserializer<'de>>(
 
 impl NewOperatorSubject {
     /// The account, by default at the provider of this host.
-    fn resolve(self, call: &RestCall) -> Result<OperatorSubject, ApiError> {
-        let known = || call.rest.http_state.provider().map(|provider| provider.issuer().to_owned());
+    fn resolve(self, call: &RestCall) -> ApiResult<OperatorSubject> {
+        let known =
+            || call.rest.http_state.provider.as_ref().map(|provider| provider.issuer().to_owned());
         let issuer = self.issuer.or_else(known).ok_or_else(|| {
             ApiError::invalid("`subject.issuer` is missing, and this host has no OpenID provider")
                 .hint("set `subject.issuer`, or configure `serve.oidc` and restart the host")
         })?;
-        let account = match self.account {
-            SubjectAccount::Subject(name) => OperatorAccount::Subject(name),
-            SubjectAccount::Email(address) => OperatorAccount::Email(address),
-        };
-        Ok(OperatorSubject { issuer, account })
+        Ok(OperatorSubject { issuer, account: self.account })
     }
 }
 
-fn shown_subject(subject: &OperatorSubject) -> OperatorSubjectResponse {
-    let account = match &subject.account {
-        OperatorAccount::Subject(name) => SubjectAccount::Subject(name.clone()),
-        OperatorAccount::Email(address) => SubjectAccount::Email(address.clone()),
-    };
-    OperatorSubjectResponse { issuer: subject.issuer.clone(), account }
-}
-
-fn shown(operator: &inbound::Operator) -> OperatorResponse {
-    OperatorResponse {
-        id: operator.id.clone(),
-        name: operator.name.clone(),
-        role: operator.role,
-        subject: operator.subject.as_ref().map(shown_subject),
-        created_at: operator.created_at,
-        last_used_at: operator.last_used_at.get(),
-        key_hint: operator.key_hint.clone(),
+impl From<Operator> for OperatorResponse {
+    fn from(operator: Operator) -> Self {
+        let last_used_at = operator.last_used_at.get();
+        let Operator { id, name, role, subject, created_at, key_hint, .. } = operator;
+        Self { id, name, role, subject, created_at, last_used_at, key_hint }
     }
 }
 
-fn with_key(made: &IssuedOperatorKey) -> OperatorKeyResponse {
-    let key = made.key.as_ref().map(|key| key.expose().to_owned());
-    OperatorKeyResponse { operator: shown(&made.operator), key }
+impl From<IssuedOperatorKey> for OperatorKeyResponse {
+    fn from(IssuedOperatorKey { operator, key }: IssuedOperatorKey) -> Self {
+        Self { operator: operator.into(), key: key.map(|key| key.expose().to_owned()) }
+    }
 }
 
-async fn list(
-    call: RestCall,
-    query: OperatorListQuery,
-    _: NoBody,
-) -> Result<RestResponse<ListPage<OperatorResponse>>, ApiError> {
-    let all = call.registry()?.operators().list().iter().map(shown).collect();
-    Ok(RestResponse::new(query.paging.page_of(&call, all, |operator| operator.id.clone())?))
+async fn list(call: RestCall, paging: PageQuery) -> ApiResult<ListPage<OperatorResponse>> {
+    let all = call.registry()?.operators().list().into_iter().map(OperatorResponse::from).collect();
+    paging.page_of(&call, all, |operator| operator.id.clone())
 }
 
-async fn create(
-    call: RestCall,
-    _: NoQuery,
-    body: JsonBody<NewOperatorBody>,
-) -> Result<RestResponse<OperatorKeyResponse>, ApiError> {
+async fn create(call: RestCall, body: JsonBody<NewOperatorBody>) -> ApiResult<OperatorKeyResponse> {
     let JsonBody(NewOperatorBody { name, role, subject, key }) = body;
     let subject = subject.map(|binding| binding.resolve(&call)).transpose()?;
     let new = NewOperator { name, role, with_key: key.unwrap_or(subject.is_none()), subject };
     let made = call.registry()?.operators().create(&call.registry_caller(), new).await?;
-    Ok(RestResponse::created(with_key(&made)))
+    Ok(made.into())
 }
 
-async fn update(
-    call: RestCall,
-    _: NoQuery,
-    body: JsonBody<OperatorChange>,
-) -> Result<RestResponse<OperatorResponse>, ApiError> {
+async fn update(call: RestCall, body: JsonBody<OperatorChange>) -> ApiResult<OperatorResponse> {
     let JsonBody(OperatorChange { name, role, subject }) = body;
     let subject = match subject {
         None => None,
@@ -218,25 +166,92 @@ async fn update(
     let (registry, caller) = (call.registry()?, call.registry_caller());
     let changed = registry.operators().update(&caller, call.path_parameter("id"), update).await?;
     call.rest.http_state.end_orphaned_shares().await;
-    Ok(RestResponse::new(shown(&changed)))
+    Ok(changed.into())
 }
 
-async fn rotate(
-    call: RestCall,
-    _: NoQuery,
-    _: OptionalJsonBody<EmptyBody>,
-) -> Result<RestResponse<OperatorKeyResponse>, ApiError> {
+async fn rotate(call: RestCall, _: OptionalJsonBody<EmptyBody>) -> ApiResult<OperatorKeyResponse> {
     let (registry, caller) = (call.registry()?, call.registry_caller());
     let rotated = registry.operators().rotate_key(&caller, call.path_parameter("id")).await?;
-    Ok(RestResponse::new(with_key(&rotated)))
+    Ok(rotated.into())
 }
 
-async fn remove(
-    call: RestCall,
-    _: NoQuery,
-    _: NoBody,
-) -> Result<RestResponse<NoContent>, ApiError> {
+async fn remove(call: RestCall) -> ApiResult<NoContent> {
     call.registry()?.operators().remove(&call.registry_caller(), call.path_parameter("id")).await?;
     call.rest.http_state.end_orphaned_shares().await;
-    Ok(RestResponse::new(NoContent))
+    Ok(NoContent)
+}
+
+/// An OAuth client.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "OAuthClient")]
+struct ClientResponse {
+    id: String,
+    /// `registered` or `document`.
+    kind: String,
+    name: String,
+    redirect_uris: Vec<String>,
+    client_uri: Option<String>,
+    created_at: Timestamp,
+    last_used_at: Option<Timestamp>,
+}
+
+/// A holder of grants.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Principal")]
+struct PrincipalResponse {
+    id: String,
+    name: String,
+    client_id: Option<String>,
+    /// The operator that it acts for.
+    operator: Option<String>,
+    created_at: Timestamp,
+    /// Its current grants.
+    grants: Vec<GrantResponse>,
+}
+
+async fn list_clients(call: RestCall, paging: PageQuery) -> ApiResult<ListPage<ClientResponse>> {
+    let page = call.registry()?.clients().list(&page_request(&call, &paging)?)?;
+    let shown = |client: &OAuthClient| {
+        Ok(ClientResponse {
+            id: client.id.clone(),
+            kind: convert(&client.kind)?,
+            name: client.name.clone(),
+            redirect_uris: client.redirect_uris.clone(),
+            client_uri: client.client_uri.clone(),
+            created_at: client.created_at,
+            last_used_at: client.last_used_at.get(),
+        })
+    };
+    shown_page(&call, page, shown)
+}
+
+async fn remove_client(call: RestCall) -> ApiResult<NoContent> {
+    call.registry()?.clients().remove(&call.registry_caller(), call.path_parameter("id")).await?;
+    Ok(NoContent)
+}
+
+async fn list_principals(
+    call: RestCall,
+    paging: PageQuery,
+) -> ApiResult<ListPage<PrincipalResponse>> {
+    let registry = call.registry()?;
+    let page = registry.clients().principals(&page_request(&call, &paging)?)?;
+    let shown = |principal: &PrincipalRecord| {
+        let held = GrantQuery {
+            principal: Some(principal.id.clone()),
+            live_only: true,
+            ..GrantQuery::default()
+        };
+        let grants =
+            registry.grants().list(&held, &PageRequest { cursor: None, limit: Some(200) })?;
+        Ok(PrincipalResponse {
+            id: principal.id.clone(),
+            name: principal.name.clone(),
+            client_id: principal.client_id.clone(),
+            operator: principal.operator.clone(),
+            created_at: principal.created_at,
+            grants: grants.items.iter().map(GrantResponse::of).collect::<Result<_, _>>()?,
+        })
+    };
+    shown_page(&call, page, shown)
 }

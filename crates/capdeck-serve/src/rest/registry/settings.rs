@@ -1,17 +1,11 @@
 //! The settings of the host.
 
+use capdeck_auth::inbound::ApprovalMode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{policy::ApprovalModeName, shapes::convert};
 use crate::{
-    rest::{
-        call::RestCall,
-        input::{JsonBody, NoBody, NoQuery},
-        operation::{RestOperation, get, patch},
-        problem::ApiError,
-        response::RestResponse,
-    },
+    rest::{ApiResult, JsonBody, RestCall, RestOperation, get, patch},
     transport::http::HttpAuthMode,
 };
 
@@ -22,7 +16,7 @@ pub(super) fn operations() -> Vec<RestOperation> {
         get(PATH, "getSettings", "Get the settings of this host").handled_by(show),
         patch(PATH, "updateSettings", "Change the settings of this host")
             .about("Only the approval mode can be changed at runtime. All other settings are in the configuration and are read at startup.")
-            .handled_by(update),
+            .handled_with_body(update),
     ]
 }
 
@@ -37,7 +31,7 @@ struct SettingsResponse {
     public_url: String,
     registry: RegistryState,
     /// Who decides access requests; null if this process has no registry.
-    approval_mode: Option<ApprovalModeName>,
+    approval_mode: Option<ApprovalMode>,
 }
 
 /// Whether this process holds the registry.
@@ -55,42 +49,34 @@ struct RegistryState {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SettingsChange {
-    approval_mode: ApprovalModeName,
+    approval_mode: ApprovalMode,
 }
 
-async fn show(
-    call: RestCall,
-    _: NoQuery,
-    _: NoBody,
-) -> Result<RestResponse<SettingsResponse>, ApiError> {
-    Ok(RestResponse::new(settings(&call)?))
+async fn show(call: RestCall) -> ApiResult<SettingsResponse> {
+    Ok(settings(&call))
 }
 
-async fn update(
-    call: RestCall,
-    _: NoQuery,
-    body: JsonBody<SettingsChange>,
-) -> Result<RestResponse<SettingsResponse>, ApiError> {
+async fn update(call: RestCall, body: JsonBody<SettingsChange>) -> ApiResult<SettingsResponse> {
     let registry = call.registry()?;
     let mut policy = registry.approval().policy();
-    policy.mode = convert(&body.0.approval_mode)?;
+    policy.mode = body.0.approval_mode;
     registry.approval().set_policy(&call.registry_caller(), policy).await?;
-    Ok(RestResponse::new(settings(&call)?))
+    Ok(settings(&call))
 }
 
-fn settings(call: &RestCall) -> Result<SettingsResponse, ApiError> {
+fn settings(call: &RestCall) -> SettingsResponse {
     let http_state = &call.rest.http_state;
     let (registry, approval_mode) = match &http_state.registry {
         Ok(registry) => {
             let state = RegistryState { available: true, reason: None, served_at: None };
-            (state, Some(convert(&registry.approval().policy().mode)?))
+            (state, Some(registry.approval().policy().mode))
         }
         Err(none) => {
             let (reason, served_at) = (Some(none.reason.clone()), none.served_at.clone());
             (RegistryState { available: false, reason, served_at }, None)
         }
     };
-    Ok(SettingsResponse {
+    SettingsResponse {
         version: call.rest.host.settings().version.clone(),
         auth: match http_state.mode {
             HttpAuthMode::Local => "local",
@@ -99,5 +85,5 @@ fn settings(call: &RestCall) -> Result<SettingsResponse, ApiError> {
         public_url: http_state.issuer(&call.headers, call.address),
         registry,
         approval_mode,
-    })
+    }
 }

@@ -22,8 +22,10 @@ use super::{
     own_credential::own_credential,
 };
 use crate::{
-    http_state::HttpState, oauth::OauthResource, refusals::RefusalLocation,
-    request_actor::RequestActor, rest,
+    http_state::HttpState,
+    oauth::OauthResource,
+    request_actor::{RefusalLocation, RequestActor},
+    rest,
 };
 
 /// The rules that every request is checked by.
@@ -36,7 +38,7 @@ pub(super) struct AuthLayer {
 }
 
 /// In front of everything: where a request comes from, and whether its host and origin are allowed.
-pub(super) async fn receive(
+pub(super) async fn check_origin(
     State(layer): State<Arc<AuthLayer>>,
     mut request: Request,
     next: Next,
@@ -52,7 +54,7 @@ pub(super) async fn receive(
 }
 
 /// In front of sign-in and sign-up: the rate limit of the sender's address.
-pub(super) async fn admit_stranger(
+pub(super) async fn limit_strangers(
     State(layer): State<Arc<AuthLayer>>,
     request: Request,
     next: Next,
@@ -70,14 +72,14 @@ pub(super) async fn admit_stranger(
 }
 
 /// In front of everything else: who sends a request, their rate limit, and whether their token has a scope for the place.
-pub(super) async fn admit(
+pub(super) async fn authenticate(
     State(layer): State<Arc<AuthLayer>>,
     request: Request,
     next: Next,
 ) -> Response {
     let AuthLayer { limiter, http_state, .. } = &*layer;
     let (mut parts, body) = request.into_parts();
-    let admitted = match http_state.admit(&parts).await {
+    let admitted = match http_state.identify_sender(&parts).await {
         Ok(admitted) => Ok(admitted),
         Err(AuthFailure::Anonymous) => return unauthorized(http_state, &parts),
         Err(AuthFailure::WrongCredential(attempt)) => {

@@ -3,11 +3,9 @@
 
 mod areas;
 mod challenge;
-mod cookie;
-mod forbidden;
 mod names;
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use capdeck_auth::inbound::{CredentialClass, FailedAttempt, OperatorSession, capsule_key};
 use capdeck_host::{
@@ -16,26 +14,23 @@ use capdeck_host::{
 use capdeck_mcp::server::SessionOwner;
 use http::{Extensions, HeaderMap, HeaderValue, Method, header, request::Parts};
 
+pub(crate) use self::challenge::{insufficient_scope, unauthorized};
 pub(super) use self::{
     areas::is_stream,
-    challenge::refuse_credential,
-    forbidden::{Forbidden, refuse_forbidden},
+    challenge::{Forbidden, refuse_credential, refuse_forbidden},
     names::AllowedNames,
 };
 use self::{
     areas::{HttpArea, is_open_to},
-    forbidden::ForbiddenReason,
-};
-pub(crate) use self::{
-    challenge::{insufficient_scope, unauthorized},
-    cookie::{clear_session_cookie, session_cookie, set_session_cookie},
+    challenge::ForbiddenReason,
 };
 use super::{ClientAddress, client_address::is_forwarded};
 use crate::{
-    credential_access::CredentialAccess,
+    cookies::SESSION,
     http_state::HttpState,
     mcp::ShareAccess,
     oauth::OauthResource,
+    registry_grants::CredentialAccess,
     request_actor::{KEY_PRINCIPAL, RequestActor},
 };
 
@@ -84,12 +79,12 @@ impl From<FailedAttempt> for AuthFailure {
 }
 
 impl RequestIdentity {
+    fn new(actor: RequestActor, principal: &str) -> Self {
+        Self { actor, principal: SessionOwner(principal.into()), session: None }
+    }
+
     fn owner(principal: &str) -> Self {
-        Self {
-            actor: RequestActor::Owner,
-            principal: SessionOwner(principal.into()),
-            session: None,
-        }
+        Self::new(RequestActor::Owner, principal)
     }
 
     /// Leaves with a request who sends it.
@@ -120,39 +115,38 @@ impl RequestIdentity {
     }
 }
 
-/// Knows everyone who may come in.
 impl HttpState {
-    /// Who sends a request, if there is something for them where it goes.
-    pub(super) async fn admit(&self, parts: &Parts) -> Result<RequestIdentity, AuthFailure> {
-        let admitted = self.identify(parts).await?;
-        if is_open_to(HttpArea::at(parts.uri.path()), &admitted.actor) {
-            return Ok(admitted);
-        }
-        Err(Forbidden::new(admitted.actor, ForbiddenReason::Closed).into())
-    }
-
-    /// A token that opens nothing is refused even where none is needed: whoever sends one does not mean to be the owner.
-    async fn identify(&self, parts: &Parts) -> Result<RequestIdentity, AuthFailure> {
-        match authorization(&parts.headers) {
-            SentCredential::Nothing => match self.admit_session(parts)? {
-                Some(admitted) => Ok(admitted),
-                None => self.admit_without_token(parts),
+    /// Who sends a request, if there is something for them where it goes. A token that opens nothing is refused even where
+    /// none is needed: whoever sends one does not mean to be the owner.
+    pub(super) async fn identify_sender(
+        &self,
+        parts: &Parts,
+    ) -> Result<RequestIdentity, AuthFailure> {
+        let sender = match authorization(&parts.headers) {
+            SentCredential::Nothing => match self.identify_session(parts)? {
+                Some(sender) => sender,
+                None => self.identify_without_token(parts)?,
             },
-            SentCredential::Bearer(token) => match self.admit_token(token, parts).await? {
-                Some(admitted) => Ok(admitted),
+            SentCredential::Bearer(token) => match self.identify_token(token, parts).await? {
+                Some(sender) => sender,
                 None if self
                     .registry()
                     .is_some_and(|registry| registry.tokens().is_idle(token)) =>
                 {
-                    Err(AuthFailure::Anonymous)
+                    return Err(AuthFailure::Anonymous);
                 }
                 None => {
-                    self.check_admin_key(token, parts.extensions.get().copied())?;
-                    Ok(RequestIdentity::owner(KEY_PRINCIPAL))
+                    let key = self.key.as_ref();
+                    self.failures.check_admin_key(sender_ip(parts), key, token)?;
+                    RequestIdentity::owner(KEY_PRINCIPAL)
                 }
             },
-            SentCredential::Other => Err(AuthFailure::Anonymous),
+            SentCredential::Other => return Err(AuthFailure::Anonymous),
+        };
+        if is_open_to(HttpArea::at(parts.uri.path()), &sender.actor) {
+            return Ok(sender);
         }
+        Err(Forbidden::new(sender.actor, ForbiddenReason::Closed).into())
     }
 
     /// Whether somebody without a token is the owner.
@@ -160,19 +154,20 @@ impl HttpState {
         self.mode == HttpAuthMode::Local && !is_forwarded(headers)
     }
 
-    fn admit_without_token(&self, parts: &Parts) -> Result<RequestIdentity, AuthFailure> {
+    fn identify_without_token(&self, parts: &Parts) -> Result<RequestIdentity, AuthFailure> {
         if self.is_at_this_machine(&parts.headers) {
             return Ok(RequestIdentity::owner("local"));
         }
         let address = parts.extensions.get().copied();
-        if session_cookie(&parts.headers, self.is_https(address)).next().is_some() {
-            return Err(self.fail_credential(address, CredentialClass::SessionCookie).into());
+        if SESSION.values(&parts.headers, self.is_https(address)).next().is_some() {
+            let class = CredentialClass::SessionCookie;
+            return Err(self.failures.record(sender_ip(parts), class).into());
         }
         Err(AuthFailure::Anonymous)
     }
 
     /// The operator of a cookie. One that is over is no cookie.
-    fn admit_session(&self, parts: &Parts) -> Result<Option<RequestIdentity>, AuthFailure> {
+    fn identify_session(&self, parts: &Parts) -> Result<Option<RequestIdentity>, AuthFailure> {
         let address = parts.extensions.get().copied();
         let Some(session) = self.session_of(&parts.headers, address) else { return Ok(None) };
         let is_safe = matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS);
@@ -181,11 +176,8 @@ impl HttpState {
         if !is_safe && !sent.is_some_and(|sent| session.has_csrf(sent)) {
             return Err(Forbidden::new(actor, ForbiddenReason::NoCsrf).into());
         }
-        Ok(Some(RequestIdentity {
-            actor,
-            principal: SessionOwner(session.operator.id.as_str().into()),
-            session: Some(Arc::new(session)),
-        }))
+        let sender = RequestIdentity::new(actor, &session.operator.id);
+        Ok(Some(RequestIdentity { session: Some(Arc::new(session)), ..sender }))
     }
 
     /// The session of a request's cookie, whatever the request wants.
@@ -195,12 +187,13 @@ impl HttpState {
         address: Option<ClientAddress>,
     ) -> Option<OperatorSession> {
         let registry = self.registry()?;
-        session_cookie(headers, self.is_https(address))
+        SESSION
+            .values(headers, self.is_https(address))
             .find_map(|token| registry.sessions().find(token))
     }
 
     /// Who a generated token is of; `None` for one that opens nothing.
-    async fn admit_token(
+    async fn identify_token(
         &self,
         token: &str,
         parts: &Parts,
@@ -222,29 +215,19 @@ impl HttpState {
                     return Err(Forbidden::new(actor, ForbiddenReason::OtherAudience).into());
                 }
                 // Sessions belong to the credential: two of one principal may differ in what they open.
-                let principal = SessionOwner(client.credential.as_str().into());
-                return Ok(Some(RequestIdentity {
-                    actor: RequestActor::Credential(client),
-                    principal,
-                    session: None,
-                }));
+                let actor = RequestActor::Credential(Arc::clone(&client));
+                return Ok(Some(RequestIdentity::new(actor, &client.credential)));
             }
             if let Some(operator) = registry.operators().by_key(token) {
-                let principal = SessionOwner(operator.id.as_str().into());
-                let actor = RequestActor::Operator(operator);
-                return Ok(Some(RequestIdentity { actor, principal, session: None }));
+                let actor = RequestActor::Operator(operator.clone());
+                return Ok(Some(RequestIdentity::new(actor, &operator.id)));
             }
         }
         Ok(self.open_share(token).await)
     }
 
-    /// Whether a token opens a share now.
-    pub(super) async fn opens_share(&self, token: &str) -> bool {
-        self.open_share(token).await.is_some()
-    }
-
     /// The share that a token opens now; it may have been taken back since the last request.
-    async fn open_share(&self, token: &str) -> Option<RequestIdentity> {
+    pub(super) async fn open_share(&self, token: &str) -> Option<RequestIdentity> {
         if CredentialClass::of(token) != CredentialClass::ShareToken {
             return None;
         }
@@ -256,10 +239,13 @@ impl HttpState {
         if !self.may_share(share.created_by_principal.as_deref(), &capsule) {
             return None;
         }
-        let principal = SessionOwner(share.principal.into());
         let actor = RequestActor::Share(ShareAccess { share: share.id });
-        Some(RequestIdentity { actor, principal, session: None })
+        Some(RequestIdentity::new(actor, &share.principal))
     }
+}
+
+fn sender_ip(parts: &Parts) -> Option<IpAddr> {
+    parts.extensions.get::<ClientAddress>().map(|address| address.ip)
 }
 
 /// What a request says about who sends it.

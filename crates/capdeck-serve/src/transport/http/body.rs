@@ -1,18 +1,25 @@
-//! Reads request bodies with limits of size and time.
+//! Bodies: requests are read with limits of size and time; problems as responses.
 
-use std::time::Duration;
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use axum::{
     body::{Body, HttpBody},
+    extract::Request,
     response::{IntoResponse, Response},
 };
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, StatusCode, header, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::{Frame, SizeHint};
 use serde::de::DeserializeOwned;
+use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
-use super::problem::problem;
+use crate::oauth::OauthForm;
 
 pub(crate) const MAX_SIGN_IN_BYTES: usize = 64 * 1024;
 
@@ -74,23 +81,26 @@ where
     Some(Ok(if more.is_empty() { first } else { more.freeze() }))
 }
 
-pub(crate) async fn read_form(headers: &HeaderMap, body: Body) -> Result<Bytes, Response> {
-    expect_type(headers, "application/x-www-form-urlencoded")?;
-    read_body(body, MAX_SIGN_IN_BYTES, SIGN_IN_TIMEOUT).await
+pub(crate) async fn read_form(request: Request) -> Result<(Parts, OauthForm), Response> {
+    let (parts, body) = request.into_parts();
+    expect_type(&parts.headers, "application/x-www-form-urlencoded")?;
+    let bytes = read_body(body, MAX_SIGN_IN_BYTES, SIGN_IN_TIMEOUT).await?;
+    Ok((parts, OauthForm::parse(&bytes)))
 }
 
 pub(crate) async fn read_json<T: DeserializeOwned>(
-    headers: &HeaderMap,
-    body: Body,
-) -> Result<T, Response> {
-    expect_type(headers, "application/json")?;
+    request: Request,
+) -> Result<(Parts, T), Response> {
+    let (parts, body) = request.into_parts();
+    expect_type(&parts.headers, "application/json")?;
     let bytes = read_body(body, MAX_SIGN_IN_BYTES, SIGN_IN_TIMEOUT).await?;
     // The parser's message quotes the body, which may contain a key.
-    serde_json::from_slice(&bytes).map_err(|error| {
+    let read = serde_json::from_slice(&bytes).map_err(|error| {
         let detail =
             format!("invalid JSON body (line {}, column {})", error.line(), error.column());
         problem(StatusCode::BAD_REQUEST, "invalid_input", &detail)
-    })
+    })?;
+    Ok((parts, read))
 }
 
 fn expect_type(headers: &HeaderMap, expected: &str) -> Result<(), Response> {
@@ -101,4 +111,50 @@ fn expect_type(headers: &HeaderMap, expected: &str) -> Result<(), Response> {
     }
     let detail = format!("send the body as {expected}");
     Err(problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_type", &detail))
+}
+
+/// A response body that keeps something until it is read or dropped.
+pub(super) struct GuardedBody<G> {
+    body: Body,
+    _guard: G,
+}
+
+impl<G> GuardedBody<G> {
+    pub(super) fn new(body: Body, guard: G) -> Self {
+        Self { body, _guard: guard }
+    }
+}
+
+impl<G: Unpin> HttpBody for GuardedBody<G> {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A problem with a stable code. The text is safe for the client.
+pub(crate) fn problem(status: StatusCode, code: &str, detail: &str) -> Response {
+    let body = json!({
+        "type": format!("urn:capdeck:problem:{code}"),
+        "title": status.canonical_reason().unwrap_or("Failed"),
+        "status": status.as_u16(),
+        "detail": detail,
+        "code": code,
+    });
+    let headers =
+        [(header::CONTENT_TYPE, "application/problem+json"), (header::CACHE_CONTROL, "no-store")];
+    (status, headers, body.to_string()).into_response()
 }

@@ -8,7 +8,7 @@ use axum::{extract::Request, response::Response};
 use capdeck_auth::inbound::IpNetwork;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use super::problem::problem;
+use super::problem;
 
 /// Headers that proxies add, besides those with [`FORWARDED_PREFIX`].
 const PROXY_HEADERS: [&str; 9] = [

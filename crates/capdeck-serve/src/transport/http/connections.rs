@@ -17,8 +17,9 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::ServiceExt as _;
 
 use super::{
+    body::GuardedBody,
     client_address::{SocketPeer, counted_address},
-    request_progress::{AnswerBody, ClientSocket, RequestBody, RequestProgress},
+    request_progress::{AnswerGuard, ClientSocket, RequestBody, RequestProgress},
     unfinished::UnfinishedRequests,
 };
 
@@ -138,7 +139,7 @@ where
             if progress.ends_with_answer() {
                 answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
-            answer.map(|body| AnswerBody::new(body, progress))
+            answer.map(|body| GuardedBody::new(body, AnswerGuard(progress)))
         })
     });
     // The socket handles timeouts: the HTTP library would close a connection without a response.

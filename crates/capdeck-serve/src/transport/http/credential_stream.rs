@@ -1,29 +1,18 @@
 //! Streams stay open for hours. Each ends with the credential that it was opened with.
 
-use std::{
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use axum::{
-    body::{Body, HttpBody},
-    response::Response,
-};
-use bytes::Bytes;
+use axum::{body::Body, response::Response};
 use capdeck_auth::inbound::{AuthenticatedClient, OperatorSession};
 use capdeck_host::{CapsuleAuthor, CapsuleCaller, CapsuleChange};
 use futures_util::{
     StreamExt as _,
-    future::BoxFuture,
     stream::{self, BoxStream},
 };
 use http::{HeaderMap, HeaderValue, header};
-use hyper::body::{Frame, SizeHint};
 
 use super::authenticate::bearer_token;
-use crate::{credential_access::changes, http_state::HttpState, request_actor::RequestActor};
+use crate::{http_state::HttpState, registry_grants::changes, request_actor::RequestActor};
 
 /// How often a credential is looked at although nothing changed: it may be over by then.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(15);
@@ -37,13 +26,6 @@ pub(super) enum StreamCredential {
     OperatorKey(HeaderValue),
     /// The `Authorization` header with the token of a share.
     ShareToken(HeaderValue),
-}
-
-/// An event stream that ends with a credential.
-struct CredentialStream {
-    body: Body,
-    /// Ready when the credential is over.
-    over: BoxFuture<'static, ()>,
 }
 
 impl StreamCredential {
@@ -78,7 +60,7 @@ impl StreamCredential {
                 registry.is_some_and(|registry| registry.operators().is_key(key))
             }
             Self::ShareToken(sent) => {
-                http_state.opens_share(bearer_token(sent).unwrap_or_default()).await
+                http_state.open_share(bearer_token(sent).unwrap_or_default()).await.is_some()
             }
         }
     }
@@ -128,40 +110,10 @@ pub(super) fn end_with(
     http_state: &Arc<HttpState>,
     response: Response,
 ) -> Response {
-    if !is_event_stream(&response) {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    if kind != Some(&HeaderValue::from_static("text/event-stream")) {
         return response;
     }
     let over = credential.wait_until_invalid(Arc::clone(http_state));
-    response.map(|body| Body::new(CredentialStream { body, over: Box::pin(over) }))
-}
-
-/// Whether an answer stays open.
-pub(super) fn is_event_stream(response: &Response) -> bool {
-    let kind = response.headers().get(header::CONTENT_TYPE);
-    kind == Some(&HeaderValue::from_static("text/event-stream"))
-}
-
-impl HttpBody for CredentialStream {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        if self.over.as_mut().poll(context).is_ready() {
-            // Polled once more only by mistake: a future that is over is not polled again.
-            self.over = Box::pin(std::future::ready(()));
-            return Poll::Ready(None);
-        }
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
+    response.map(|body| Body::from_stream(body.into_data_stream().take_until(Box::pin(over))))
 }

@@ -1,27 +1,22 @@
 //! How much somebody may ask for: three buckets that do not affect each other, and a number of requests and of sessions at
 //! once.
 
-mod request_slots;
-mod token_buckets;
-
-use std::{net::IpAddr, sync::Arc, time::Instant};
-
-use axum::{
-    body::Body,
-    extract::Request,
-    response::{IntoResponse, Response},
+use std::{
+    collections::HashMap,
+    hash::Hash,
+    net::IpAddr,
+    sync::Arc,
+    time::{Duration, Instant},
 };
+
+use axum::{body::Body, extract::Request, response::Response};
 use capdeck_mcp::server::SessionLimit;
 use http::{
     Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts,
 };
+use parking_lot::Mutex;
 
-pub use self::token_buckets::BucketRate;
-use self::{
-    request_slots::{RequestSlots, SlotGuard},
-    token_buckets::{RateAllowance, TokenBuckets},
-};
-use super::{ClientAddress, authenticate::is_stream, problem::problem};
+use super::{ClientAddress, authenticate::is_stream, body::GuardedBody, problem};
 use crate::{http_state::HttpState, request_actor::RequestActor, rest};
 
 const LIMIT_HEADER: HeaderName = HeaderName::from_static("ratelimit-limit");
@@ -106,14 +101,16 @@ impl RateLimiter {
         if http_state.is_at_this_machine(request.headers()) {
             return Ok(());
         }
-        let key = LimiterKey::Address(address(request.extensions()));
-        let allowance = self.auth.try_take(&key, Instant::now());
-        if allowance.retry_after.is_some() { Err(refuse(&allowance)) } else { Ok(()) }
+        self.count_sign_in(LimiterKey::Address(address(request.extensions())))
     }
 
     /// Counts a request of a client that is not signed in yet, by a credential of its own that this host issued.
     pub(super) fn count_recognized(&self, credential: &str) -> Result<(), Response> {
-        let allowance = self.auth.try_take(&LimiterKey::Known(credential.into()), Instant::now());
+        self.count_sign_in(LimiterKey::Known(credential.into()))
+    }
+
+    fn count_sign_in(&self, key: LimiterKey) -> Result<(), Response> {
+        let allowance = self.auth.try_take(&key, Instant::now());
         if allowance.retry_after.is_some() { Err(refuse(&allowance)) } else { Ok(()) }
     }
 
@@ -136,10 +133,16 @@ impl RateLimiter {
         // Streams that a client listens to stay open for hours, so they have places of their own.
         let held = match parts.method {
             Method::GET if is_stream(parts.uri.path()) => {
-                Some(self.streams.try_acquire(&key).ok_or_else(too_many_streams)?)
+                let advice = "too many streams of this credential are open; close some of them";
+                let full = || too_many("too_many_streams", advice);
+                Some(self.streams.try_acquire(&key).ok_or_else(full)?)
             }
             Method::GET => None,
-            _ => Some(self.places.try_acquire(&key).ok_or_else(too_many_at_once)?),
+            _ => {
+                let advice = "too many requests of this credential are under way; wait for some of their answers";
+                let full = || too_many("too_many_at_once", advice);
+                Some(self.places.try_acquire(&key).ok_or_else(full)?)
+            }
         };
         Ok(CountedRequest { allowance: Some(allowance), held })
     }
@@ -159,9 +162,7 @@ impl CountedRequest {
             describe(response.headers_mut(), allowance);
         }
         match self.held {
-            Some(held) => {
-                response.map(|body| Body::new(request_slots::SlotGuardBody::new(body, held)))
-            }
+            Some(held) => response.map(|body| Body::new(GuardedBody::new(body, held))),
             None => response,
         }
     }
@@ -195,19 +196,8 @@ fn refuse(allowance: &RateAllowance) -> Response {
     response
 }
 
-fn too_many_at_once() -> Response {
-    let detail =
-        "too many requests of this credential are under way; wait for some of their answers";
-    let status = StatusCode::TOO_MANY_REQUESTS;
-    let mut response = problem(status, "too_many_at_once", detail).into_response();
-    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
-    response
-}
-
-fn too_many_streams() -> Response {
-    let detail = "too many streams of this credential are open; close some of them";
-    let status = StatusCode::TOO_MANY_REQUESTS;
-    let mut response = problem(status, "too_many_streams", detail).into_response();
+fn too_many(code: &str, detail: &str) -> Response {
+    let mut response = problem(StatusCode::TOO_MANY_REQUESTS, code, detail);
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
     response
 }
@@ -217,4 +207,174 @@ fn describe(headers: &mut HeaderMap, allowance: &RateAllowance) {
     headers.insert(REMAINING_HEADER, allowance.remaining.into());
     let reset = allowance.reset;
     headers.insert(RESET_HEADER, (reset.as_secs() + u64::from(reset.subsec_nanos() > 0)).into());
+}
+
+/// Places for requests, some for each key.
+pub(super) struct RequestSlots<K> {
+    each: u32,
+    taken: Arc<Mutex<HashMap<K, u32>>>,
+}
+
+/// A place that is taken until this is dropped.
+pub(super) struct SlotGuard<K: Eq + Hash> {
+    key: K,
+    taken: Arc<Mutex<HashMap<K, u32>>>,
+}
+
+impl<K: Eq + Hash + Clone> RequestSlots<K> {
+    pub(super) fn new(each: u32) -> Self {
+        Self { each: each.max(1), taken: Arc::default() }
+    }
+
+    /// A place, if there is one.
+    pub(super) fn try_acquire(&self, key: &K) -> Option<SlotGuard<K>> {
+        let mut taken = self.taken.lock();
+        let count = taken.entry(key.clone()).or_insert(0);
+        if *count >= self.each {
+            return None;
+        }
+        *count += 1;
+        Some(SlotGuard { key: key.clone(), taken: Arc::clone(&self.taken) })
+    }
+}
+
+impl<K: Eq + Hash> Drop for SlotGuard<K> {
+    fn drop(&mut self) {
+        let mut taken = self.taken.lock();
+        let left = taken.get_mut(&self.key).map(|count| {
+            *count = count.saturating_sub(1);
+            *count
+        });
+        // Whoever asks for nothing is not remembered.
+        if left == Some(0) {
+            taken.remove(&self.key);
+        }
+    }
+}
+
+/// How many keys are remembered. Beyond that the buckets that are full again are forgotten, then the least used.
+const MAX_KEYS: usize = 16 * 1024;
+
+/// A rate, and how much of it may come at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BucketRate {
+    /// How many requests a minute in the long run.
+    pub per_minute: u32,
+    /// How many may come at once.
+    pub burst: u32,
+}
+
+/// What is left after a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RateAllowance {
+    /// How many may come at once at most.
+    pub(crate) limit: u32,
+    pub(crate) remaining: u32,
+    /// Until everything may come at once again.
+    pub(crate) reset: Duration,
+    /// How long to wait; `None` when the request is allowed.
+    pub(crate) retry_after: Option<Duration>,
+}
+
+/// Buckets of one rate.
+#[derive(Debug)]
+pub(crate) struct TokenBuckets<K> {
+    rate: BucketRate,
+    /// When each bucket is full again. One number says it all: a request moves it by the time that it costs.
+    full_at: Mutex<HashMap<K, Instant>>,
+}
+
+impl<K: Eq + Hash + Clone> TokenBuckets<K> {
+    pub(crate) fn new(rate: BucketRate) -> Self {
+        Self { rate, full_at: Mutex::default() }
+    }
+
+    /// Takes one request out of a bucket, if there is one in it.
+    pub(crate) fn try_take(&self, key: &K, now: Instant) -> RateAllowance {
+        let cost = Duration::from_secs(60) / self.rate.per_minute.max(1);
+        let whole = cost * self.rate.burst.max(1);
+        let mut table = self.full_at.lock();
+        let before = table.get(key).copied().map_or(now, |full_at| full_at.max(now));
+        let after = before + cost;
+        let owed = after.duration_since(now);
+        if owed > whole {
+            let reset = before.duration_since(now);
+            let retry_after = Some(owed - whole);
+            return RateAllowance {
+                limit: self.rate.burst.max(1),
+                remaining: 0,
+                reset,
+                retry_after,
+            };
+        }
+        if table.len() >= MAX_KEYS && !table.contains_key(key) {
+            make_room(&mut table, now);
+        }
+        table.insert(key.clone(), after);
+        let left = (whole - owed).as_nanos() / cost.as_nanos().max(1);
+        let remaining = u32::try_from(left).unwrap_or(u32::MAX);
+        RateAllowance { limit: self.rate.burst.max(1), remaining, reset: owed, retry_after: None }
+    }
+}
+
+/// Forgets who has asked for nothing lately; when everyone has, whoever owes least.
+fn make_room<K: Eq + Hash + Clone>(table: &mut HashMap<K, Instant>, now: Instant) {
+    table.retain(|_, full_at| *full_at > now);
+    if table.len() < MAX_KEYS {
+        return;
+    }
+    let mut owed: Vec<Instant> = table.values().copied().collect();
+    let (_, middle, _) = owed.select_nth_unstable(MAX_KEYS / 2);
+    let middle = *middle;
+    table.retain(|_, full_at| *full_at > middle);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_free_again_when_it_is_dropped() {
+        let places = RequestSlots::new(2);
+        let first = places.try_acquire(&"a");
+        let second = places.try_acquire(&"a");
+        assert!(first.is_some() && second.is_some());
+        assert!(places.try_acquire(&"a").is_none());
+        assert!(places.try_acquire(&"b").is_some(), "others are not affected");
+        drop(first);
+        assert!(places.try_acquire(&"a").is_some());
+        drop(second);
+        assert!(places.taken.lock().is_empty(), "nobody is remembered");
+    }
+}
+
+#[cfg(test)]
+mod token_buckets_tests {
+    use super::*;
+
+    const RATE: BucketRate = BucketRate { per_minute: 60, burst: 3 };
+
+    #[test]
+    fn a_burst_is_allowed_and_then_the_rate() {
+        let (buckets, start) = (TokenBuckets::new(RATE), Instant::now());
+        let left: Vec<u32> = (0..3).map(|_| buckets.try_take(&"a", start).remaining).collect();
+        assert_eq!(left, [2, 1, 0]);
+        let refused = buckets.try_take(&"a", start);
+        assert_eq!(refused.retry_after, Some(Duration::from_secs(1)));
+        assert_eq!(buckets.try_take(&"b", start).retry_after, None, "others are not affected");
+        let soon = start + Duration::from_millis(999);
+        assert_eq!(buckets.try_take(&"a", soon).retry_after, Some(Duration::from_millis(1)));
+        assert_eq!(buckets.try_take(&"a", start + Duration::from_secs(1)).retry_after, None);
+        let late = start + Duration::from_secs(3600);
+        assert_eq!(buckets.try_take(&"a", late).remaining, 2, "no more than a burst is saved up");
+    }
+
+    #[test]
+    fn the_table_stays_small() {
+        let (buckets, start) = (TokenBuckets::new(RATE), Instant::now());
+        for key in 0..3 * MAX_KEYS {
+            assert_eq!(buckets.try_take(&key, start).retry_after, None);
+        }
+        assert!(buckets.full_at.lock().len() <= MAX_KEYS);
+    }
 }

@@ -4,6 +4,7 @@
 //! counts as unfinished from the first time the host waits for the rest of it.
 
 use std::{
+    future::poll_fn,
     io,
     net::IpAddr,
     pin::Pin,
@@ -16,15 +17,18 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use parking_lot::Mutex;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
-    time::{Instant, Sleep},
+    runtime::Handle,
+    time::{Instant, Sleep, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
     connections::HttpLimits,
     unfinished::{UnfinishedRequest, UnfinishedRequests},
-    unread_body::UnreadBody,
 };
+
+/// Longer rests of a body are not read.
+const MAX_UNREAD_BYTES: u64 = 256 * 1024;
 
 #[derive(Clone)]
 pub(super) struct RequestProgress(Arc<ProgressInner>);
@@ -108,7 +112,7 @@ impl RequestProgress {
     }
 
     /// The rest of the body is read during the response.
-    pub(super) fn begin_unread_body(&self, request: u64) {
+    fn begin_unread_body(&self, request: u64) {
         let mut state = self.0.state.lock();
         if let (true, ConnectionPhase::Busy { has_unread_body, .. }) =
             (state.requests == request, &mut state.phase)
@@ -117,7 +121,7 @@ impl RequestProgress {
         }
     }
 
-    pub(super) fn end_unread_body(&self, request: u64) {
+    fn end_unread_body(&self, request: u64) {
         let mut state = self.0.state.lock();
         if state.requests != request {
             return;
@@ -131,7 +135,7 @@ impl RequestProgress {
         }
     }
 
-    pub(super) fn end_with_request(&self, request: u64) {
+    fn end_with_request(&self, request: u64) {
         let mut state = self.0.state.lock();
         if let (true, ConnectionPhase::Busy { is_last, .. }) =
             (state.requests == request, &mut state.phase)
@@ -143,10 +147,6 @@ impl RequestProgress {
     /// True when the response must have `connection: close`.
     pub(super) fn ends_with_answer(&self) -> bool {
         matches!(self.0.state.lock().phase, ConnectionPhase::Busy { is_last: true, .. })
-    }
-
-    pub(super) fn limits(&self) -> &HttpLimits {
-        &self.0.limits
     }
 
     pub(super) fn stop(&self) -> &CancellationToken {
@@ -294,7 +294,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ClientSocket<S> {
 
 type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The body of a request. Its reader sets the time limit; an [`UnreadBody`] reads the rest.
+/// The body of a request. Its reader sets the time limit; the rest is read when it is dropped.
 pub(super) struct RequestBody {
     /// `Some` until dropped.
     incoming: Option<IncomingBody>,
@@ -304,7 +304,7 @@ pub(super) struct RequestBody {
 }
 
 /// Counted as unfinished from the first wait for more bytes.
-pub(super) struct IncomingBody {
+struct IncomingBody {
     body: Incoming,
     counted: Option<UnfinishedRequest>,
     progress: RequestProgress,
@@ -327,29 +327,47 @@ impl RequestBody {
 impl Drop for RequestBody {
     fn drop(&mut self) {
         if let Some(incoming) = self.incoming.take().filter(|incoming| !incoming.is_over()) {
-            UnreadBody { incoming, begun: self.begun, is_on_demand: self.is_on_demand }.finish();
+            incoming.finish_unread(self.begun, self.is_on_demand);
         }
     }
 }
 
 impl IncomingBody {
-    pub(super) fn progress(&self) -> &RequestProgress {
-        &self.progress
-    }
-
-    pub(super) fn request(&self) -> u64 {
-        self.request
-    }
-
-    pub(super) fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+    /// Reads the rest that a handler did not read during the response, or ends the connection with the response.
+    ///
+    /// Most error responses need only the head, and many clients send the body in a separate packet. If the connection were
+    /// closed because of it, the client would notice only when its next request is lost.
+    fn finish_unread(mut self, begun: Instant, is_on_demand: bool) {
+        let (progress, request) = (self.progress.clone(), self.request);
+        let deadline = begun + progress.0.limits.body_timeout;
+        let is_long = self.body.size_hint().lower() > MAX_UNREAD_BYTES;
+        if is_on_demand || is_long || deadline <= Instant::now() {
+            progress.end_with_request(request);
+        }
+        // Read what is in transit even if the connection ends: unread bytes cause a reset, which can overtake the response.
+        let (false, Ok(runtime)) = (is_on_demand, Handle::try_current()) else { return };
+        progress.begin_unread_body(request);
+        runtime.spawn(async move {
+            let reading = async {
+                let mut length = 0;
+                while let Some(Ok(frame)) = poll_fn(|context| self.poll_frame(context)).await {
+                    length += frame.data_ref().map_or(0, |data| data.len() as u64);
+                    if length > MAX_UNREAD_BYTES {
+                        break;
+                    }
+                }
+            };
+            progress.0.stop.run_until_cancelled(timeout_at(deadline, reading)).await;
+            drop(self);
+            progress.end_unread_body(request);
+        });
     }
 
     fn is_over(&self) -> bool {
         self.is_over || self.body.is_end_stream()
     }
 
-    pub(super) fn poll_frame(
+    fn poll_frame(
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
@@ -391,44 +409,15 @@ impl Body for RequestBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.incoming.as_ref().map(IncomingBody::size_hint).unwrap_or_default()
+        self.incoming.as_ref().map(|incoming| incoming.body.size_hint()).unwrap_or_default()
     }
 }
 
-/// The body of a response. After its end, the connection waits for the next request.
-pub(super) struct AnswerBody {
-    body: axum::body::Body,
-    progress: RequestProgress,
-}
+/// A response is sent until this is dropped; then the connection waits for the next request.
+pub(super) struct AnswerGuard(pub(super) RequestProgress);
 
-impl AnswerBody {
-    pub(super) fn new(body: axum::body::Body, progress: RequestProgress) -> Self {
-        Self { body, progress }
-    }
-}
-
-impl Drop for AnswerBody {
+impl Drop for AnswerGuard {
     fn drop(&mut self) {
-        self.progress.end_answer();
-    }
-}
-
-impl Body for AnswerBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.0.end_answer();
     }
 }
