@@ -23,7 +23,7 @@ use super::{
     event_reaction::ListKind,
     failure,
     page::page,
-    params::{self, RpcResult, empty, raw, raw_members},
+    params::{self, MethodResult, empty, raw, raw_members},
 };
 
 /// Characters of a capsule's description that are repeated to every client.
@@ -73,14 +73,14 @@ impl CapsuleMcpSession {
     }
 
     /// The tools that the client has now.
-    fn tools(&self) -> RpcResult {
+    fn tools(&self) -> MethodResult {
         let (mount, grants) = (&self.client.mount, self.client.grant_tools());
         let offered = CapsuleTool::ALL.into_iter().filter(|tool| tool.is_offered(mount, grants));
         let tools: Vec<Value> = offered.map(|tool| tool.definition(mount, grants)).collect();
         raw(&tools)
     }
 
-    async fn call_tool(&self, params: RawMembers) -> RpcResult {
+    async fn call_tool(&self, params: RawMembers) -> MethodResult {
         let (name, request) = params::tool_call(params)?;
         let CapsuleMcpClient { service, mount, .. } = self.client.as_ref();
         let tool = CapsuleTool::named(&name)
@@ -95,7 +95,7 @@ impl CapsuleMcpSession {
     }
 
     /// Answers everything that has an end of its own.
-    async fn handle_method(&self, method: &str, params: RawMembers, era: Era) -> RpcResult {
+    async fn handle_method(&self, method: &str, params: RawMembers, era: Era) -> MethodResult {
         let mounted = self.client.mount.mounted();
         let entries = self.client.entries(mounted.as_deref());
         let text = |key: &str| params::text(&params, key);
@@ -215,7 +215,7 @@ impl ServerSession for CapsuleMcpSession {
         method: &str,
         params: Option<RawMembers>,
         exchange: RequestExchange,
-    ) -> RpcResult {
+    ) -> MethodResult {
         let params = params.unwrap_or_default();
         if method == "subscriptions/listen" && exchange.revision.era() == Era::Modern {
             let wanted = ListenFilter::of(Some(&params))?;

@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 
 use super::{
     failure,
-    params::{RpcResult, empty, raw},
+    params::{MethodResult, empty, raw},
 };
 
 /// Limit per client.
@@ -176,7 +176,7 @@ pub(super) async fn listen(
     wanted: ListenFilter,
     exchange: RequestExchange,
     context: &CallContext,
-) -> RpcResult {
+) -> MethodResult {
     let mut honoured = session.offered(wanted).await;
     let mut watched = Vec::new();
     for uri in std::mem::take(&mut honoured.resource_subscriptions) {

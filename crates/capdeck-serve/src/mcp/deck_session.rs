@@ -22,7 +22,7 @@ use super::{
     event_reaction::{self, ListKind, SeenLists},
     failure,
     page::page,
-    params::{self, RpcResult, empty, raw, raw_members},
+    params::{self, MethodResult, empty, raw, raw_members},
 };
 
 const UNWATCH_TIMEOUT: Duration = Duration::from_secs(3);
@@ -70,7 +70,11 @@ impl DeckSession {
         context(exchange, NotificationPolicy::Nothing, legacy_logs)
     }
 
-    async fn call_tool(&self, params: Option<RawMembers>, exchange: RequestExchange) -> RpcResult {
+    async fn call_tool(
+        &self,
+        params: Option<RawMembers>,
+        exchange: RequestExchange,
+    ) -> MethodResult {
         let (name, request) = params::tool_call(params.unwrap_or_default())?;
         let era = exchange.revision.era();
         let context = self.context(exchange);
@@ -91,7 +95,7 @@ impl DeckSession {
         }
     }
 
-    fn set_log_level(&self, params: &RawMembers) -> RpcResult {
+    fn set_log_level(&self, params: &RawMembers) -> MethodResult {
         let name = params::text(params, "level")?;
         let level = McpLogLevel::parse(&name)
             .ok_or_else(|| RpcError::invalid_params(format!("there is no log level `{name}`")))?;
@@ -106,7 +110,7 @@ impl DeckSession {
         key: &str,
         params: Option<&RawMembers>,
         context: &CallContext,
-    ) -> RpcResult {
+    ) -> MethodResult {
         if key == "resources"
             && let Some(page) = self.entries.page(params).await?
         {
@@ -172,7 +176,7 @@ impl ServerSession for DeckSession {
         method: &str,
         params: Option<RawMembers>,
         exchange: RequestExchange,
-    ) -> RpcResult {
+    ) -> MethodResult {
         if method == "tools/call" {
             return self.call_tool(params, exchange).await;
         }

@@ -20,7 +20,7 @@ use super::{
     client_streams::ClientStreams,
     event_reaction::ListKind,
     page::{append_items, is_last},
-    params::{self, RpcResult, raw},
+    params::{self, MethodResult, raw},
 };
 
 /// Limit per client.
@@ -182,7 +182,7 @@ impl DeckEntryLists {
     }
 
     /// The deck's page of a list; the first entries follow its last page.
-    pub(super) async fn append_to(&self, key: &str, own: Box<RawValue>) -> RpcResult {
+    pub(super) async fn append_to(&self, key: &str, own: Box<RawValue>) -> MethodResult {
         let Some(entries) = self.session.entries().filter(|_| is_last(&own)) else {
             return Ok(own);
         };

@@ -6,7 +6,7 @@ use capdeck_host::{
 use capdeck_mcp::{Era, RpcError};
 use serde_json::{Map, Value, json};
 
-use super::params::{RpcResult, raw};
+use super::params::{MethodResult, raw};
 
 /// MCP's code for an unknown resource, up to revision 2025-11-25.
 pub(super) const RESOURCE_NOT_FOUND: i64 = -32002;
@@ -16,7 +16,7 @@ pub(super) const RESOURCE_NOT_FOUND: i64 = -32002;
 const URL_ELICITATION_REQUIRED: i64 = -32042;
 
 /// A failed tool call as a tool result, so that the model can read it.
-pub(super) fn as_tool_result(error: &CallError) -> RpcResult {
+pub(super) fn as_tool_result(error: &CallError) -> MethodResult {
     log(error);
     let mut facts = Map::new();
     facts.insert("code".to_owned(), json!(error.code.as_str()));

@@ -12,7 +12,7 @@ use capdeck_mcp::{
 use futures_util::StreamExt as _;
 use tokio_util::sync::CancellationToken;
 
-use super::{client_streams::ClientStreams, event_reaction::ListKind, params::RpcResult};
+use super::{client_streams::ClientStreams, event_reaction::ListKind, params::MethodResult};
 
 /// Two sessions of one client, selected per request.
 pub(super) struct GrantedSession {
@@ -72,7 +72,7 @@ impl ServerSession for GrantedSession {
         method: &str,
         params: Option<RawMembers>,
         exchange: RequestExchange,
-    ) -> RpcResult {
+    ) -> MethodResult {
         let session = match method {
             "tools/call" => {
                 let name = params.as_ref().and_then(|params| params.get("name"));

@@ -6,13 +6,13 @@ use capdeck_host::{EntryPage, RawMembers};
 use capdeck_mcp::RpcError;
 use serde_json::value::RawValue;
 
-use super::params::{RpcResult, raw};
+use super::params::{MethodResult, raw};
 
 /// A page ends with the item that exceeds this size.
 const PAGE_BYTES: usize = 256 * 1024;
 
 /// Appends items to the last page of a list.
-pub(super) fn append_items(key: &str, page: Box<RawValue>, following: &EntryPage) -> RpcResult {
+pub(super) fn append_items(key: &str, page: Box<RawValue>, following: &EntryPage) -> MethodResult {
     if following.resources.is_empty() && following.next_cursor.is_none() {
         return Ok(page);
     }
@@ -39,7 +39,7 @@ pub(super) fn is_last(page: &RawValue) -> bool {
 
 /// One page of a list: `{"<key>": […], "nextCursor"?: …}`. A cursor contains a digest of the list, so cursors of other or
 /// changed lists are rejected.
-pub(super) fn page(key: &str, items: &RawValue, params: Option<&RawMembers>) -> RpcResult {
+pub(super) fn page(key: &str, items: &RawValue, params: Option<&RawMembers>) -> MethodResult {
     let cursor = params.and_then(|params| params.get("cursor")).filter(|text| text.get() != "null");
     if cursor.is_none() && items.get().len() <= PAGE_BYTES {
         return render(&format!("{{\"{key}\":{}}}", items.get()));
@@ -90,7 +90,7 @@ fn digest(items: &RawValue) -> u64 {
     hasher.finish()
 }
 
-fn render(text: &str) -> RpcResult {
+fn render(text: &str) -> MethodResult {
     RawValue::from_string(text.to_owned()).map_err(|error| RpcError::internal(error.to_string()))
 }
 

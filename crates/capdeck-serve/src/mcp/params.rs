@@ -9,7 +9,7 @@ use serde_json::{
 };
 
 /// The result of a request.
-pub(super) type RpcResult = Result<Box<RawValue>, RpcError>;
+pub(super) type MethodResult = Result<Box<RawValue>, RpcError>;
 
 pub(super) fn text(params: &RawMembers, key: &str) -> Result<String, RpcError> {
     params
@@ -73,7 +73,7 @@ pub(super) fn strip_progress_token(params: &mut RawMembers) {
     }
 }
 
-pub(super) fn raw(value: &impl Serialize) -> RpcResult {
+pub(super) fn raw(value: &impl Serialize) -> MethodResult {
     to_raw_value(value).map_err(|error| RpcError::internal(error.to_string()))
 }
 

@@ -19,7 +19,7 @@ use super::{
     caller::{LogFilter, NotificationPolicy, context},
     client_streams::{ClientStreams, ListenFilter, ListenSource, listen},
     event_reaction, failure,
-    params::{self, RpcResult, empty, raw},
+    params::{self, MethodResult, empty, raw},
 };
 
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -79,7 +79,7 @@ impl TransparentSession {
         params: Option<RawMembers>,
         era: Era,
         context: &CallContext,
-    ) -> RpcResult {
+    ) -> MethodResult {
         let (name, mut request) = params::tool_call(params.unwrap_or_default())?;
         (request.capability, request.tool) = (self.id.to_string(), name);
         match calls::call(self.session.request(context), &request).await {
@@ -95,7 +95,7 @@ impl TransparentSession {
         params: Option<RawMembers>,
         era: Era,
         context: &CallContext,
-    ) -> RpcResult {
+    ) -> MethodResult {
         let id = self.id.as_str();
         let uri = || params::text(params.as_ref().unwrap_or(&RawMembers::new()), "uri");
         let request = &self.session.request(context);
@@ -144,7 +144,7 @@ impl ServerSession for TransparentSession {
         method: &str,
         params: Option<RawMembers>,
         exchange: RequestExchange,
-    ) -> RpcResult {
+    ) -> MethodResult {
         let era = exchange.revision.era();
         let context = context(exchange.clone(), NotificationPolicy::Everything, self.legacy_logs());
         if method == "tools/call" {
