@@ -11,6 +11,8 @@ mod compile;
 mod deck_operation;
 mod declarations;
 mod envelope;
+#[cfg(target_os = "linux")]
+mod fork_packet;
 mod limits;
 mod pool;
 mod protocol;

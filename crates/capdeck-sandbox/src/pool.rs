@@ -1,14 +1,17 @@
-//! Runs cells in worker processes: one process per session, a few started ahead.
+//! Runs cells in worker processes: one process per session that holds something, forked from one that is ready.
 //!
 //! A process serves only one session, so a script that breaks its worker breaks only its own session, and an
 //! unresponsive worker can be killed at any time. Dropping the future of a run cancels it: its calls are dropped, its
 //! worker is killed, its session is closed.
 
+#[cfg(target_os = "linux")]
+mod fork_server;
 mod preflight;
 mod run_conversation;
 mod sessions;
 mod type_checker;
 mod worker_process;
+mod worker_source;
 
 use std::{
     sync::Arc,
@@ -23,6 +26,7 @@ use self::{
     sessions::{SessionLookupError, SessionPool},
     type_checker::TypeChecker,
     worker_process::{WorkerProcess, WorkerStartError},
+    worker_source::WorkerSource,
 };
 use crate::{
     call_handler::CallHandler,
@@ -31,7 +35,7 @@ use crate::{
         CodeDiagnostic, CodeSeverity, RunEnvelope, RunError, RunErrorCode, RunLogs, RunMetadata,
         SessionStatus,
     },
-    protocol::{WorkerIsolation, WorkerRole},
+    protocol::WorkerIsolation,
     report::RunReport,
     run::{CellRun, SessionChoice, SessionId},
     settings::SandboxSettings,
@@ -47,6 +51,7 @@ pub struct SandboxPool(Arc<SandboxPoolInner>);
 struct SandboxPoolInner {
     settings: SandboxSettings,
     room: Arc<Semaphore>,
+    workers: WorkerSource,
     checker: TypeChecker,
     state: Mutex<SandboxPoolState>,
 }
@@ -64,6 +69,8 @@ struct SandboxPoolState {
 #[derive(Debug)]
 struct PooledWorker {
     process: WorkerProcess,
+    /// Memory of its own after the last run.
+    bytes: u64,
     _room: OwnedSemaphorePermit,
 }
 
@@ -72,7 +79,9 @@ struct WorkerLease {
     pool: SandboxPool,
     id: SessionId,
     status: SessionStatus,
+    /// `None` before a session without state has a new one.
     worker: Option<PooledWorker>,
+    is_over: bool,
 }
 
 impl SandboxPool {
@@ -88,14 +97,16 @@ impl SandboxPool {
             waiting: 0,
         };
         let checker = TypeChecker::new(&settings);
-        Self(Arc::new(SandboxPoolInner { settings, room, checker, state: Mutex::new(state) }))
+        let workers = WorkerSource::new(settings.worker.clone());
+        let state = Mutex::new(state);
+        Self(Arc::new(SandboxPoolInner { settings, room, workers, checker, state }))
     }
 
-    /// Starts the spare workers and returns their isolation.
+    /// Makes the first run as fast as later ones. Returns the isolation of a worker.
     pub async fn warm(&self) -> Result<WorkerIsolation, RunError> {
         let room = self.room(Duration::from_secs(10)).await?;
-        let worker = self.start(room).await.map_err(|error| unavailable(&error))?;
-        let isolation = worker.process.isolation();
+        let mut worker = self.start(room).await.map_err(|error| unavailable(&error))?;
+        let isolation = worker.process.ready().await.map_err(|error| unavailable(&error))?;
         self.keep_spare(worker);
         self.restock();
         Ok(isolation)
@@ -126,6 +137,7 @@ impl SandboxPool {
         let ended = (std::mem::take(&mut state.spares), state.sessions.take_all());
         drop(state);
         drop(ended);
+        self.0.workers.close();
         self.0.checker.close();
     }
 
@@ -194,13 +206,32 @@ impl SandboxPool {
     }
 
     async fn lease(&self, run: &CellRun, timeout: Duration) -> Result<WorkerLease, RunError> {
-        let settings = &self.0.settings;
         if let SessionChoice::Earlier(id) = &run.session {
             let found = self.0.state.lock().sessions.take(id, &run.owner, Instant::now());
-            let worker = Some(found.map_err(missing)?);
+            let worker = found.map_err(missing)?;
             let (pool, id) = (self.clone(), id.clone());
-            return Ok(WorkerLease { pool, id, status: SessionStatus::Reused, worker });
+            let status = SessionStatus::Reused;
+            let mut lease = WorkerLease { pool, id, status, worker, is_over: false };
+            if lease.worker.is_none() {
+                lease.worker = Some(self.new_worker(timeout).await?);
+            }
+            return Ok(lease);
         }
+        let worker = self.new_worker(timeout).await?;
+        let id = SessionId::random();
+        let evicted = self.0.state.lock().sessions.open(
+            id.clone(),
+            &run.owner,
+            self.0.settings.max_sessions_per_owner,
+            Instant::now(),
+        );
+        drop(evicted);
+        let status = SessionStatus::Created;
+        let (pool, worker) = (self.clone(), Some(worker));
+        Ok(WorkerLease { pool, id, status, worker, is_over: false })
+    }
+
+    async fn new_worker(&self, timeout: Duration) -> Result<PooledWorker, RunError> {
         let worker = match self.take_spare() {
             Some(spare) => spare,
             None => {
@@ -208,17 +239,10 @@ impl SandboxPool {
                 self.start(room).await.map_err(|error| unavailable(&error))?
             }
         };
-        self.restock();
-        let id = SessionId::random();
-        let evicted = self.0.state.lock().sessions.open(
-            id.clone(),
-            &run.owner,
-            settings.max_sessions_per_owner,
-            Instant::now(),
-        );
-        drop(evicted);
-        let status = SessionStatus::Created;
-        Ok(WorkerLease { pool: self.clone(), id, status, worker: Some(worker) })
+        if !worker.process.ends_without_state() {
+            self.restock();
+        }
+        Ok(worker)
     }
 
     async fn room(&self, patience: Duration) -> Result<OwnedSemaphorePermit, RunError> {
@@ -241,8 +265,8 @@ impl SandboxPool {
     }
 
     async fn start(&self, room: OwnedSemaphorePermit) -> Result<PooledWorker, WorkerStartError> {
-        let process = WorkerProcess::start(&self.0.settings.worker, WorkerRole::Session).await?;
-        Ok(PooledWorker { process, _room: room })
+        let process = self.0.workers.worker().await?;
+        Ok(PooledWorker { process, bytes: 0, _room: room })
     }
 
     /// Returns a spare that is still alive; dead ones are dropped silently.
@@ -326,30 +350,62 @@ impl Drop for WaitingRunGuard<'_> {
 impl WorkerLease {
     /// Ends the lease: the session continues, or is closed for the given reason.
     fn give_back(mut self, ending: &RunResult, once: bool) {
-        let Some(worker) = self.worker.take() else { return };
+        self.is_over = true;
+        let Some(mut worker) = self.worker.take() else { return };
+        let ends = ending.closes.is_some() || once;
+        let keeps = !ends && (ending.keeps_state || !worker.process.ends_without_state());
+        if keeps {
+            worker.bytes = worker.process.own_bytes();
+        }
+        let (kept, done) = if keeps { (Some(worker), None) } else { (None, Some(worker)) };
         let mut state = self.pool.0.state.lock();
+        let mut ended = Vec::new();
         match &ending.closes {
             Some(reason) => state.sessions.close(&self.id, reason),
             None if once => state.sessions.forget(&self.id),
             None => {
-                let rejected = state.sessions.give_back(&self.id, worker, Instant::now());
-                let evicted = (state.waiting > 0).then(|| state.sessions.evict_oldest());
-                drop(state);
-                drop((rejected, evicted));
-                self.pool.sweep();
-                return;
+                ended.extend(state.sessions.give_back(&self.id, kept, Instant::now()));
+                ended.extend(state.end_for_others(self.pool.0.settings.max_idle_bytes));
             }
         }
         drop(state);
-        drop(worker);
+        // Killing processes takes a moment.
+        drop((done, ended));
+        if !ends {
+            self.pool.sweep();
+        }
+    }
+}
+
+impl SandboxPoolState {
+    /// Ends idle sessions for runs that wait, and over the memory limit.
+    fn end_for_others(&mut self, max_bytes: u64) -> Vec<PooledWorker> {
+        let mut ended = Vec::new();
+        if self.waiting > 0 {
+            ended.extend(self.sessions.evict_oldest());
+        }
+        while self.sessions.idle_workers().map(|worker| worker.bytes).sum::<u64>() > max_bytes {
+            let Some(oldest) = self.sessions.evict_oldest() else { break };
+            ended.push(oldest);
+        }
+        ended
     }
 }
 
 impl Drop for WorkerLease {
     fn drop(&mut self) {
-        if let Some(worker) = self.worker.take() {
-            self.pool.0.state.lock().sessions.close(&self.id, "its last run was cancelled");
-            drop(worker);
+        if self.is_over {
+            return;
+        }
+        let mut state = self.pool.0.state.lock();
+        match self.worker.take() {
+            Some(worker) => {
+                state.sessions.close(&self.id, "its last run was cancelled");
+                drop(state);
+                drop(worker);
+            }
+            // It has run nothing yet, and stays as it was.
+            None => drop(state.sessions.give_back(&self.id, None, Instant::now())),
         }
     }
 }

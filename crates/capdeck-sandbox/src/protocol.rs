@@ -48,8 +48,46 @@ pub(crate) enum HostMessage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum WorkerRole {
     Session,
+    /// Starts an engine, and forks a session from it for every [`ForkRequest`].
+    ForkServer,
     /// Checks the types of all sessions' cells, and runs none.
     TypeChecker,
+}
+
+/// A packet to a fork server, which replies to each with a [`ForkResponse`] of the same number.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct ForkRequest {
+    pub(crate) number: u64,
+    pub(crate) action: ForkAction,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) enum ForkAction {
+    /// Fork a session that uses the socket sent along.
+    Fork,
+    /// Report how a session's process ended.
+    Status { process: i32 },
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ForkResponse {
+    pub(crate) number: u64,
+    pub(crate) outcome: ForkOutcome,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum ForkOutcome {
+    /// A handle of the process is sent along.
+    Forked {
+        process: i32,
+    },
+    Failed {
+        reason: String,
+    },
+    /// The signal that ended the process, if one did.
+    Ended {
+        signal: Option<i32>,
+    },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -168,6 +206,8 @@ pub(crate) struct CellResult {
     pub(crate) diagnostics: Vec<CodeDiagnostic>,
     /// The reason the session ends, if it does.
     pub(crate) closes: Option<String>,
+    /// False when the next cell would find nothing of this session.
+    pub(crate) keeps_state: bool,
     pub(crate) cpu_ms: f64,
     pub(crate) logs_dropped: u64,
     pub(crate) so_far: ReplayProgress,

@@ -7,8 +7,10 @@ pub struct SandboxSettings {
     pub worker: WorkerCommand,
     /// The maximum number of worker processes, including idle sessions.
     pub max_workers: usize,
-    /// Workers that are started ahead, so that a new session need not wait.
+    /// Workers that are started ahead where they cannot be forked, so that a new session need not wait.
     pub spare_workers: usize,
+    /// The maximum memory of idle sessions; the least recently used is ended.
+    pub max_idle_bytes: u64,
     /// The maximum number of sessions per owner; the least recently used is ended.
     pub max_sessions_per_owner: usize,
     pub session_ttl: Duration,
@@ -34,6 +36,7 @@ impl SandboxSettings {
             worker,
             max_workers: 64,
             spare_workers: 1,
+            max_idle_bytes: 64 << 20,
             max_sessions_per_owner: 32,
             session_ttl: Duration::from_secs(30 * 60),
             default_timeout: Duration::from_secs(10),

@@ -72,6 +72,8 @@ pub(super) struct RunResult {
     pub(super) moments: Vec<ReplayMoment>,
     /// The reason the session ends, if it does.
     pub(super) closes: Option<String>,
+    /// False when the next cell would find nothing of this session.
+    pub(super) keeps_state: bool,
     pub(super) cpu_ms: f64,
 }
 
@@ -91,6 +93,7 @@ impl<'a> RunConversation<'a> {
             calls: Vec::new(),
             moments: Vec::new(),
             closes: None,
+            keeps_state: true,
             cpu_ms: 0.0,
         };
         Self {
@@ -336,7 +339,8 @@ impl<'a> RunConversation<'a> {
     }
 
     fn end(&mut self, done: CellResult) {
-        let CellResult { outcome, diagnostics, closes, cpu_ms, logs_dropped, so_far } = done;
+        let CellResult { outcome, diagnostics, closes, keeps_state, cpu_ms, logs_dropped, so_far } =
+            done;
         self.record_progress(so_far);
         self.ending.outcome = match outcome {
             Ok(value) => Ok(value.unwrap_or_else(|| RawValue::NULL.to_owned())),
@@ -352,6 +356,7 @@ impl<'a> RunConversation<'a> {
         };
         self.ending.diagnostics.extend(diagnostics);
         self.ending.closes = closes;
+        self.ending.keeps_state = keeps_state;
         self.ending.cpu_ms = cpu_ms;
         self.ending.logs_dropped = logs_dropped;
     }

@@ -19,9 +19,16 @@ pub(super) struct SessionPool<W> {
 #[derive(Debug)]
 struct PooledSession<W> {
     owner: String,
-    /// `None` while it runs a cell.
-    idle: Option<W>,
+    state: SessionState<W>,
     last_used: Instant,
+}
+
+#[derive(Debug)]
+enum SessionState<W> {
+    Running,
+    Idle(W),
+    /// Its cells have left nothing behind; any new worker continues it.
+    Empty,
 }
 
 #[derive(Debug)]
@@ -53,26 +60,34 @@ impl<W> SessionPool<W> {
     }
 
     pub(super) fn idle(&self, id: &SessionId) -> Option<&W> {
-        self.alive.get(id)?.idle.as_ref()
+        match &self.alive.get(id)?.state {
+            SessionState::Idle(worker) => Some(worker),
+            SessionState::Running | SessionState::Empty => None,
+        }
     }
 
+    /// Takes a session for a run. Returns its worker, or `None` when a new one is needed.
     pub(super) fn take(
         &mut self,
         id: &SessionId,
         owner: &str,
         now: Instant,
-    ) -> Result<W, SessionLookupError> {
+    ) -> Result<Option<W>, SessionLookupError> {
         let Some(session) = self.alive.get_mut(id).filter(|session| session.owner == owner) else {
             let ended = self.ended.iter().find(|ended| ended.id == *id && ended.owner == owner);
             return Err(ended.map_or(SessionLookupError::Unknown, |ended| ended.missing.clone()));
         };
-        let Some(idle) = session.idle.take() else { return Err(SessionLookupError::Busy) };
-        let ttl = self.ttl;
-        if now.duration_since(session.last_used) >= ttl {
-            self.end(id, EXPIRED);
+        if matches!(session.state, SessionState::Running) {
+            return Err(SessionLookupError::Busy);
+        }
+        if now.duration_since(session.last_used) >= self.ttl {
+            drop(self.end(id, EXPIRED));
             return Err(EXPIRED);
         }
-        Ok(idle)
+        match std::mem::replace(&mut session.state, SessionState::Running) {
+            SessionState::Idle(worker) => Ok(Some(worker)),
+            SessionState::Running | SessionState::Empty => Ok(None),
+        }
     }
 
     /// Opens a busy session. Returns the workers that were evicted for it.
@@ -86,24 +101,29 @@ impl<W> SessionPool<W> {
         let mut freed = self.take_expired(now);
         while self.alive.values().filter(|session| session.owner == owner).count() >= most_per_owner
         {
-            let Some(evicted) = self.evict(|session| session.owner == owner) else { break };
-            freed.push(evicted);
+            let is_theirs =
+                |session: &PooledSession<W>| session.owner == owner && session.is_idle();
+            let Some(oldest) = self.oldest(is_theirs) else { break };
+            freed.extend(self.end(&oldest, EVICTED));
         }
-        let session = PooledSession { owner: owner.to_owned(), idle: None, last_used: now };
+        let state = SessionState::Running;
+        let session = PooledSession { owner: owner.to_owned(), state, last_used: now };
         self.alive.insert(id, session);
         freed
     }
 
-    /// The run ended and the session continues. Returns the worker if the session ended in between.
-    pub(super) fn give_back(&mut self, id: &SessionId, worker: W, now: Instant) -> Option<W> {
-        match self.alive.get_mut(id) {
-            Some(session) => {
-                session.last_used = now;
-                session.idle = Some(worker);
-                None
-            }
-            None => Some(worker),
-        }
+    /// The run ended and the session continues, with its worker or without one. Returns the worker if the session
+    /// ended in between.
+    pub(super) fn give_back(
+        &mut self,
+        id: &SessionId,
+        worker: Option<W>,
+        now: Instant,
+    ) -> Option<W> {
+        let Some(session) = self.alive.get_mut(id) else { return worker };
+        session.last_used = now;
+        session.state = worker.map_or(SessionState::Empty, SessionState::Idle);
+        None
     }
 
     pub(super) fn close(&mut self, id: &SessionId, reason: &str) {
@@ -116,7 +136,12 @@ impl<W> SessionPool<W> {
     }
 
     pub(super) fn evict_oldest(&mut self) -> Option<W> {
-        self.evict(|_| true)
+        let oldest = self.oldest(|session| matches!(session.state, SessionState::Idle(_)))?;
+        self.end(&oldest, EVICTED)
+    }
+
+    pub(super) fn idle_workers(&self) -> impl Iterator<Item = &W> {
+        self.alive.keys().filter_map(|id| self.idle(id))
     }
 
     pub(super) fn take_all_of(&mut self, owner: &str) -> Vec<W> {
@@ -138,17 +163,14 @@ impl<W> SessionPool<W> {
         which: impl Fn(&PooledSession<W>) -> bool,
         missing: SessionLookupError,
     ) -> Vec<W> {
-        let chosen =
-            self.alive.iter().filter(|(_, session)| session.idle.is_some() && which(session));
+        let chosen = self.alive.iter().filter(|(_, session)| session.is_idle() && which(session));
         let ids: Vec<SessionId> = chosen.map(|(id, _)| id.clone()).collect();
         ids.iter().filter_map(|id| self.end(id, missing.clone())).collect()
     }
 
-    fn evict(&mut self, which: impl Fn(&PooledSession<W>) -> bool) -> Option<W> {
-        let idle =
-            self.alive.iter().filter(|(_, session)| session.idle.is_some() && which(session));
-        let oldest = idle.min_by_key(|(_, session)| session.last_used)?.0.clone();
-        self.end(&oldest, EVICTED)
+    fn oldest(&self, which: impl Fn(&PooledSession<W>) -> bool) -> Option<SessionId> {
+        let chosen = self.alive.iter().filter(|(_, session)| which(session));
+        Some(chosen.min_by_key(|(_, session)| session.last_used)?.0.clone())
     }
 
     fn end(&mut self, id: &SessionId, missing: SessionLookupError) -> Option<W> {
@@ -157,7 +179,16 @@ impl<W> SessionPool<W> {
             self.ended.pop_front();
         }
         self.ended.push_back(EndedSession { id: id.clone(), owner: session.owner, missing });
-        session.idle
+        match session.state {
+            SessionState::Idle(worker) => Some(worker),
+            SessionState::Running | SessionState::Empty => None,
+        }
+    }
+}
+
+impl<W> PooledSession<W> {
+    fn is_idle(&self) -> bool {
+        !matches!(self.state, SessionState::Running)
     }
 }
 
@@ -176,7 +207,7 @@ mod tests {
     ) -> SessionId {
         let id = SessionId::from(name);
         sessions.open(id.clone(), owner, 2, now);
-        assert_eq!(sessions.give_back(&id, worker, now), None);
+        assert_eq!(sessions.give_back(&id, Some(worker), now), None);
         id
     }
 
@@ -185,7 +216,7 @@ mod tests {
         let (mut sessions, now) = (SessionPool::new(HOUR), Instant::now());
         let id = open(&mut sessions, "a", "me", 1, now);
         assert_eq!(sessions.take(&id, "you", now), Err(SessionLookupError::Unknown));
-        assert_eq!(sessions.take(&id, "me", now), Ok(1));
+        assert_eq!(sessions.take(&id, "me", now), Ok(Some(1)));
         assert_eq!(sessions.take(&id, "me", now), Err(SessionLookupError::Busy));
     }
 
@@ -221,6 +252,20 @@ mod tests {
             sessions.take(&id, "me", now),
             Err(SessionLookupError::Closed("it broke".to_owned()))
         );
-        assert_eq!(sessions.give_back(&id, 1, now), Some(1));
+        assert_eq!(sessions.give_back(&id, Some(1), now), Some(1));
+    }
+
+    #[test]
+    fn a_session_without_a_worker_is_found_again_and_evicted_only_for_its_owner() {
+        let (mut sessions, now) = (SessionPool::<u32>::new(HOUR), Instant::now());
+        let id = SessionId::from("a");
+        sessions.open(id.clone(), "me", 1, now);
+        assert_eq!(sessions.give_back(&id, None, now), None);
+        assert_eq!(sessions.evict_oldest(), None);
+        assert_eq!(sessions.take(&id, "me", now), Ok(None));
+        assert_eq!(sessions.take(&id, "me", now), Err(SessionLookupError::Busy));
+        sessions.give_back(&id, None, now);
+        assert!(sessions.open(SessionId::from("b"), "me", 1, now).is_empty());
+        assert_eq!(sessions.take(&id, "me", now), Err(EVICTED));
     }
 }

@@ -82,8 +82,8 @@ impl TypeChecker {
     /// Starts the process if needed and returns its isolation.
     pub(super) async fn warm(&self) -> Result<WorkerIsolation, CheckError> {
         let mut slot = self.lock_slot().await?;
-        let process = self.take(&mut slot).await?;
-        let isolation = process.isolation();
+        let mut process = self.take(&mut slot).await?;
+        let isolation = process.ready().await?;
         slot.process = Some(process);
         self.end_later(&mut slot);
         Ok(isolation)

@@ -101,15 +101,26 @@ impl ScriptEngine {
         diagnostics: Vec<CodeDiagnostic>,
         closes: Option<String>,
     ) -> CellResult {
+        let keeps_state = self.keeps_state();
         let mut run = self.shared.run();
         CellResult {
             outcome,
             diagnostics,
             closes,
+            keeps_state,
             cpu_ms: self.shared.meter.cpu_used().as_secs_f64() * 1000.0,
             logs_dropped: run.logs.dropped,
             so_far: run.timeline.so_far(),
         }
+    }
+
+    /// Returns whether a later cell could find something of earlier ones: names, or properties of the global object.
+    fn keeps_state(&self) -> bool {
+        self.names.names().next().is_some()
+            || self.context.with(|ctx| {
+                let hook = self.hooks.get(&ctx, "hasNewGlobals");
+                hook.and_then(|hook| hook.call::<_, bool>(())).catch(&ctx).unwrap_or(true)
+            })
     }
 
     fn evaluate(

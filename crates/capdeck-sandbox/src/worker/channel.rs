@@ -1,7 +1,7 @@
 //! The worker's end of the pipe: frames on standard input and output.
 
 use std::{
-    io::{self, Write},
+    io,
     os::fd::AsFd,
     time::{Duration, Instant},
 };
@@ -30,9 +30,16 @@ impl WorkerChannel {
     }
 
     pub(super) fn send(&mut self, frame: &WorkerMessage) -> io::Result<()> {
-        let mut output = self.output.lock();
-        output.write_all(&protocol::encode(frame)?)?;
-        output.flush()
+        let bytes = protocol::encode(frame)?;
+        let mut left = bytes.as_slice();
+        while !left.is_empty() {
+            match rustix::io::write(self.output.as_fd(), left) {
+                Ok(count) => left = left.get(count..).unwrap_or_default(),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
     }
 
     /// Waits for the next frame. `None` when the host has closed the pipe.

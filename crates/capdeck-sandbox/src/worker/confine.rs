@@ -15,14 +15,46 @@ use rustix::{
 
 use crate::protocol::WorkerIsolation;
 
-/// Applies the available mechanisms. The process may use this much more address space than now.
-pub(super) fn confine(address_space: u64) -> WorkerIsolation {
-    // The host has priority over scripts on a busy machine.
-    let _as_before = rustix::process::nice(5);
-    let landlock = landlock();
-    let resource_limits = limit_resources(address_space);
-    let system_call_filter = filter_system_calls();
-    WorkerIsolation { resource_limits, system_call_filter, landlock }
+/// What confining needs from outside, gathered while that can still be read.
+pub(super) struct Confinement {
+    /// The limit of the address space.
+    address_space: u64,
+    #[cfg(target_os = "linux")]
+    system_calls: Option<system_calls::CallFilter>,
+}
+
+impl Confinement {
+    /// The process may use this much more address space than now.
+    pub(super) fn prepare(address_space: u64) -> Self {
+        let pages = fs::read_to_string("/proc/self/statm").ok();
+        let used = pages.and_then(|text| text.split(' ').next()?.parse::<u64>().ok()).unwrap_or(0);
+        Self {
+            address_space: used * rustix::param::page_size() as u64 + address_space,
+            #[cfg(target_os = "linux")]
+            system_calls: system_calls::CallFilter::new(),
+        }
+    }
+
+    /// Applies the available mechanisms to this process, for good.
+    pub(super) fn apply(&self) -> WorkerIsolation {
+        // The host has priority over scripts on a busy machine.
+        let _as_before = rustix::process::nice(5);
+        let landlock = landlock();
+        let resource_limits = limit_resources(self.address_space);
+        let system_call_filter = self.filter_system_calls();
+        WorkerIsolation { resource_limits, system_call_filter, landlock }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn filter_system_calls(&self) -> bool {
+        let Some(filter) = &self.system_calls else { return false };
+        rustix::thread::set_no_new_privs(true).is_ok() && filter.apply()
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn filter_system_calls(&self) -> bool {
+        false
+    }
 }
 
 /// Sets a kernel CPU limit as a last resort: some built-in functions cannot be interrupted, and the host may be gone.
@@ -33,16 +65,13 @@ pub(super) fn back_stop(cpu: Duration) {
 }
 
 fn limit_resources(address_space: u64) -> bool {
-    let pages = fs::read_to_string("/proc/self/statm").ok();
-    let used = pages.and_then(|text| text.split(' ').next()?.parse::<u64>().ok()).unwrap_or(0);
-    let page = rustix::param::page_size() as u64;
     let limits = [
         // The three open descriptors stay usable; a fourth cannot be opened.
         (Resource::Nofile, 3),
         (Resource::Nproc, 0),
         (Resource::Fsize, 0),
         (Resource::Core, 0),
-        (Resource::As, used * page + address_space),
+        (Resource::As, address_space),
     ];
     let set = limits.map(|(resource, most)| {
         setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) }).is_ok()
@@ -65,15 +94,5 @@ fn landlock() -> bool {
 
 #[cfg(not(target_os = "linux"))]
 fn landlock() -> bool {
-    false
-}
-
-#[cfg(target_os = "linux")]
-fn filter_system_calls() -> bool {
-    rustix::thread::set_no_new_privs(true).is_ok() && system_calls::filter()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn filter_system_calls() -> bool {
     false
 }

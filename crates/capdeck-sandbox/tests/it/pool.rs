@@ -380,11 +380,12 @@ fn frame(content: &Value) -> Vec<u8> {
 
 #[test]
 fn a_worker_ends_when_its_host_is_gone() {
-    let start = frame(&json!({"Start": {"address_space": 768 << 20}}));
+    let start = frame(&json!({"Start": {"role": "Session", "address_space": 768 << 20}}));
     let limits = SandboxLimits { cpu: Duration::from_millis(200), ..SandboxLimits::default() };
     let run = |code: &str| {
         frame(&json!({"Run": {
-            "code": code, "timeout_ms": 500, "limits": limits, "determinism": null, "capabilities": "[]",
+            "code": code, "timeout_ms": 500, "limits": limits, "determinism": null, "repeat": null,
+            "capabilities": "[]", "type_check": false,
         }}))
     };
     let endless = run("while (true) {}");
@@ -401,4 +402,71 @@ fn a_worker_ends_when_its_host_is_gone() {
         // It ends by itself; otherwise this waits until the test is ended from outside.
         process.wait().unwrap();
     }
+}
+
+async fn session_after(pool: &SandboxPool, code: &str) -> SessionId {
+    run(pool, CellRun::new(code)).await.envelope.meta.session_id.unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_session_has_a_process_only_while_it_holds_something() {
+    let pool = pool();
+    let id = session_after(&pool, "return 1").await;
+    assert_eq!(pool.session_process(&id), None);
+    let in_session = |code: &str| CellRun::new(code).in_session(id.clone());
+    // Built-in objects are as they were, even if they could not have been restored.
+    let frozen = "Object.freeze(Array.prototype); return [2].at(0)";
+    assert_eq!(value(&run(&pool, in_session(frozen)).await), json!(2));
+    assert_eq!(
+        value(&run(&pool, in_session("return Object.isFrozen(Array.prototype)")).await),
+        json!(false)
+    );
+    assert_eq!(pool.session_process(&id), None);
+    let report = run(&pool, in_session("globalThis.one = 1")).await;
+    assert_eq!(report.envelope.meta.session_status, Some(SessionStatus::Reused));
+    let process = pool.session_process(&id).unwrap();
+    assert_eq!(value(&run(&pool, in_session("const two = 2; return one + two")).await), json!(3));
+    assert_eq!(value(&run(&pool, in_session("delete globalThis.one; return two")).await), json!(2));
+    assert_eq!(pool.session_process(&id), Some(process));
+}
+
+#[tokio::test]
+async fn sessions_share_no_random_numbers() {
+    let pool = pool();
+    let code = "return [Math.random(), crypto.randomUUID()]";
+    let (first, second) =
+        (run(&pool, CellRun::new(code)).await, run(&pool, CellRun::new(code)).await);
+    let (first, second) = (value(&first), value(&second));
+    assert_ne!(first.get(0), second.get(0));
+    assert_ne!(first.get(1), second.get(1));
+}
+
+#[tokio::test]
+async fn idle_sessions_over_the_memory_limit_are_ended() {
+    let pool = SandboxPool::new(SandboxSettings { max_idle_bytes: 8 << 20, ..settings() });
+    let small = session_after(&pool, "var kept = 1").await;
+    let large =
+        "var kept = []; for (let i = 0; i < 2e5; i += 1) kept.push({ i }); return kept.length";
+    let report = run(&pool, CellRun::new(large)).await;
+    assert_eq!(value(&report), json!(200_000));
+    for id in [small, report.envelope.meta.session_id.unwrap()] {
+        let again = run(&pool, CellRun::new("return kept").in_session(id)).await;
+        assert_eq!(code(&again), Some(RunErrorCode::SessionNotFound));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_killed_fork_server_is_replaced_and_its_sessions_go_on() {
+    let pool = pool();
+    let id = session_after(&pool, "var kept = 7").await;
+    let session = pool.session_process(&id).unwrap();
+    let status = fs::read_to_string(format!("/proc/{session}/status")).unwrap();
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:")).unwrap();
+    let server = rustix::process::Pid::from_raw(parent.trim().parse().unwrap()).unwrap();
+    assert_ne!(server.as_raw_nonzero().get().unsigned_abs(), std::process::id());
+    rustix::process::kill_process(server, rustix::process::Signal::KILL).unwrap();
+    assert_eq!(value(&run(&pool, CellRun::new("return 1")).await), json!(1));
+    assert_eq!(value(&run(&pool, CellRun::new("return kept").in_session(id)).await), json!(7));
 }

@@ -36,8 +36,16 @@ const ALWAYS: &[i64] = &[
 /// Executable memory is rejected.
 const EXECUTABLE: u64 = libc::PROT_EXEC as u64;
 
-pub(super) fn filter() -> bool {
-    program().is_some_and(|program| apply_filter_all_threads(&program).is_ok())
+pub(super) struct CallFilter(BpfProgram);
+
+impl CallFilter {
+    pub(super) fn new() -> Option<Self> {
+        program().map(Self)
+    }
+
+    pub(super) fn apply(&self) -> bool {
+        apply_filter_all_threads(&self.0).is_ok()
+    }
 }
 
 fn program() -> Option<BpfProgram> {

@@ -125,4 +125,6 @@ async function finish(value, explicit) {
 const undeclared = (text) => stringify(parse(text).filter((name) => global[name] === undefined));
 
 snapshot = remember();
-return { begin, settle, fire, describe, restore, result, undeclared, format: (value) => format([value]) };
+const globalCount = ownKeys(global).length;
+const hasNewGlobals = () => ownKeys(global).length !== globalCount;
+return { begin, hasNewGlobals, settle, fire, describe, restore, result, undeclared, format: (value) => format([value]) };

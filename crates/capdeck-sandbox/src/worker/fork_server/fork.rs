@@ -1,0 +1,27 @@
+//! The system call behind the fork server, and the only unsafe code of this crate.
+
+#![expect(unsafe_code, reason = "no safe function copies a process")]
+
+use std::io;
+
+use rustix::process::Pid;
+
+pub(super) enum ForkedSide {
+    Parent(Pid),
+    Child,
+}
+
+/// Copies this process. The caller has made sure that it has one thread.
+pub(super) fn fork() -> io::Result<ForkedSide> {
+    // SAFETY: In a process with several threads, a copy may find a lock that is held by a thread it does not have. The fork
+    // server has checked that it has one thread and starts none, so the copy may do whatever this process may. Both
+    // sides own their copy of every open file, and of the memory.
+    let forked = unsafe { libc::fork() };
+    match forked {
+        0 => Ok(ForkedSide::Child),
+        process => Pid::from_raw(process)
+            .filter(|_| process > 0)
+            .map(ForkedSide::Parent)
+            .ok_or_else(io::Error::last_os_error),
+    }
+}
