@@ -26,9 +26,9 @@ pub use capsules::{
     ClosedLoop, OpenFigures, render_capsules, replace_capsule_block,
 };
 pub use code_mode::{
-    AttackFigures, CODE_BLOCK_END, CODE_BLOCK_START, CodeModeFigures, CodeModePeer, DurationSpread,
-    MemoryFootprint, RunFigures, SurfaceTokens, measure_code_mode, render_code_mode,
-    replace_code_block,
+    AttackFigures, CODE_BLOCK_END, CODE_BLOCK_START, CallersFigures, CodeModeFigures, CodeModePeer,
+    DurationSpread, MemoryFootprint, RunFigures, SurfaceTokens, measure_code_mode,
+    render_code_mode, replace_code_block,
 };
 pub use exposure::{
     EXPOSURE_BLOCK_END, EXPOSURE_BLOCK_START, ExposureFigures, ExposureRun, SignatureTokens,

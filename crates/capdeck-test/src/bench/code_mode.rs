@@ -13,16 +13,23 @@ use std::{
 use serde_json::{Value, json};
 
 pub use self::figures::{
-    AttackFigures, CODE_BLOCK_END, CODE_BLOCK_START, CodeModeFigures, DurationSpread,
-    MemoryFootprint, RunFigures, SurfaceTokens, render_code_mode, replace_code_block,
+    AttackFigures, CODE_BLOCK_END, CODE_BLOCK_START, CallersFigures, CodeModeFigures,
+    DurationSpread, MemoryFootprint, RunFigures, SurfaceTokens, render_code_mode,
+    replace_code_block,
 };
-use super::{BenchStage, MachineInfo, load::PipeServer, stage::servers};
+use super::{
+    BenchStage, MachineInfo,
+    load::{PipeServer, http_load},
+    process_usage::tree_memory,
+    stage::servers,
+};
 use crate::{FakePlan, TestDirs, workflows::OfficeService};
 
 const STARTS: usize = 8;
 const RUNS: usize = 40;
 const WARM_UP: usize = 5;
 const AT_ONCE: usize = 50;
+const RUNS_OF_CALLERS: usize = 2_000;
 
 /// A peer with code mode: the program and its arguments. It has tools `echo` and `export_issues` and runs Python.
 #[derive(Debug, Clone)]
@@ -39,12 +46,13 @@ pub fn measure_code_mode(
     count: &dyn Fn(&str) -> usize,
 ) -> CodeModeFigures {
     let mut runs = vec![first_run(stage, peer)];
-    runs.extend(warm_runs(stage, peer));
+    runs.extend(repeated_runs(stage, peer));
     CodeModeFigures {
         machine,
         build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
         peer: peer.map(|peer| peer.name.clone()),
         runs,
+        many_callers: many_callers(stage),
         footprint: footprint::measure(stage),
         surface: surface(stage, count),
         peer_surface_tokens: peer.map(|peer| tokens(&mut PipeServer::start(peer.start()), count)),
@@ -141,8 +149,8 @@ fn rows() -> Vec<CodeModeRow> {
     rows
 }
 
-/// The same session again and again; direct calls, Capdeck and the peer take turns.
-fn warm_runs(stage: &BenchStage, peer: Option<&CodeModePeer>) -> Vec<RunFigures> {
+/// Every run without a session id, as most agents send them, and in one session; direct calls, Capdeck and the peer take turns.
+fn repeated_runs(stage: &BenchStage, peer: Option<&CodeModePeer>) -> Vec<RunFigures> {
     let dirs = deck(stage);
     let mut capdeck = PipeServer::start(stage.serve(&dirs));
     let mut other = peer.map(|peer| PipeServer::start(peer.start()));
@@ -150,11 +158,13 @@ fn warm_runs(stage: &BenchStage, peer: Option<&CodeModePeer>) -> Vec<RunFigures>
     let opened: Value = serde_json::from_str(&opened).unwrap();
     let session = opened["result"]["structuredContent"]["meta"]["sessionId"].clone();
     let echo = params("fake__echo", &json!({"text": "hello"}));
-    let mut figures: Vec<RunFigures> = Vec::new();
+    let (mut alone, mut together): (Vec<RunFigures>, Vec<RunFigures>) = (Vec::new(), Vec::new());
     for row in rows() {
-        let code = params("code_mode", &json!({"code": row.code, "sessionId": session}));
+        let code = params("code_mode", &json!({"code": row.code}));
+        let in_session = params("code_mode", &json!({"code": row.code, "sessionId": session}));
         let peer_code = params("execute", &json!({"code": row.peer_code}));
         let (mut by_name, mut ours, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
+        let mut ours_in_session = Vec::new();
         for round in 0..RUNS + WARM_UP {
             let direct = timed(|| {
                 for _ in 0..row.calls {
@@ -162,24 +172,55 @@ fn warm_runs(stage: &BenchStage, peer: Option<&CodeModePeer>) -> Vec<RunFigures>
                 }
             });
             let run = timed(|| assert_answer(&capdeck.ask("tools/call", code.clone())));
+            let again = timed(|| assert_answer(&capdeck.ask("tools/call", in_session.clone())));
             let peer = other
                 .as_mut()
                 .map(|other| timed(|| assert_answer(&other.ask("tools/call", peer_code.clone()))));
             if round >= WARM_UP {
                 by_name.push(direct);
                 ours.push(run);
+                ours_in_session.push(again);
                 theirs.extend(peer);
             }
         }
-        figures.push(RunFigures {
+        let direct = (row.calls > 0).then(|| DurationSpread::of(by_name));
+        together.push(RunFigures {
+            what: format!("{}, in one session", row.what),
+            direct,
+            capdeck: DurationSpread::of(ours_in_session),
+            peer: None,
+        });
+        alone.push(RunFigures {
             what: row.what,
-            direct: (row.calls > 0).then(|| DurationSpread::of(by_name)),
+            direct,
             capdeck: DurationSpread::of(ours),
             peer: (!theirs.is_empty()).then(|| DurationSpread::of(theirs)),
         });
     }
-    figures.push(at_once(&mut capdeck, other.as_mut()));
-    figures
+    alone.extend(together);
+    alone.push(at_once(&mut capdeck, other.as_mut()));
+    alone
+}
+
+/// Runs over HTTP without a session id, and the memory of all processes afterwards.
+fn many_callers(stage: &BenchStage) -> Vec<CallersFigures> {
+    let code = json!({"code": r#"return (await caplets.fake.echo({ text: "hello" })).length"#});
+    let params = params("code_mode", &code);
+    let row = |callers: usize| {
+        let dirs = deck(stage);
+        let host = stage.up(&dirs);
+        let url = format!("{}/mcp", host.url);
+        http_load(&url, &params, callers * WARM_UP, callers);
+        let load = http_load(&url, &params, RUNS_OF_CALLERS, callers);
+        CallersFigures {
+            callers,
+            runs_per_second: load.calls_per_second,
+            p50_ms: load.p50_us / 1e3,
+            p99_ms: load.p99_us / 1e3,
+            tree_memory: tree_memory(host.id()),
+        }
+    };
+    [1, 16, 64].map(row).to_vec()
 }
 
 /// Fifty runs with a call each, in sessions of their own, all at the same time.

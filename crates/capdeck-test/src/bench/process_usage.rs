@@ -32,3 +32,34 @@ pub(super) fn memory_of(id: u32) -> ProcessMemory {
     };
     ProcessMemory { resident: bytes("VmRSS:"), own: bytes("RssAnon:") }
 }
+
+/// Memory of a process and all its descendants in bytes, with shared pages by share.
+pub(super) fn tree_memory(id: u32) -> u64 {
+    let below: u64 = children_of(id).into_iter().map(tree_memory).sum();
+    memory_map_sum(id, "Pss:") + below
+}
+
+pub(super) fn children_of(id: u32) -> Vec<u32> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
+    let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    ids.filter(|process| parent(*process) == Some(id)).collect()
+}
+
+pub(super) fn command_line(id: u32) -> String {
+    String::from_utf8_lossy(&fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default())
+        .into_owned()
+}
+
+fn parent(id: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    // The second field is the program's name in parentheses and may hold spaces.
+    stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// A sum over the memory map of a process, in bytes.
+pub(super) fn memory_map_sum(id: u32, name: &str) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{id}/smaps_rollup")).unwrap_or_default();
+    let lines = text.lines().filter(|line| line.starts_with(name));
+    let sizes = lines.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
+    sizes.sum::<u64>() * 1024
+}

@@ -20,6 +20,8 @@ pub struct CodeModeFigures {
     pub build: String,
     pub peer: Option<String>,
     pub runs: Vec<RunFigures>,
+    #[serde(default)]
+    pub many_callers: Vec<CallersFigures>,
     pub footprint: MemoryFootprint,
     pub surface: Vec<SurfaceTokens>,
     pub peer_surface_tokens: Option<usize>,
@@ -51,6 +53,18 @@ impl DurationSpread {
         let at = |share| percentile(&samples, share).as_secs_f64() * 1e3;
         Self { p50_ms: at(0.5), p95_ms: at(0.95) }
     }
+}
+
+/// Runs of many callers at once, without a session id and with one call each.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallersFigures {
+    pub callers: usize,
+    pub runs_per_second: f64,
+    pub p50_ms: f64,
+    pub p99_ms: f64,
+    /// Of all processes of the host afterwards, in bytes, with shared pages by share.
+    pub tree_memory: u64,
 }
 
 /// Memory of a session that has run a cell, in bytes, the mean of some.
@@ -96,9 +110,10 @@ pub fn render_code_mode(figures: &CodeModeFigures) -> String {
         machine.processor, machine.cores, machine.capdeck
     );
     text.push_str(&runs(figures));
+    text.push_str(&many_callers(figures));
     let footprint = &figures.footprint;
     text.push_str(&format!(
-        "A session costs {:.1} MB of memory of its own ({:.1} MB with its share of shared pages; mean of {}).\n\n",
+        "A session that holds something costs {:.1} MB of memory of its own ({:.1} MB with its share of shared pages; mean of {}).\n\n",
         footprint.private as f64 / 1e6,
         footprint.proportional as f64 / 1e6,
         footprint.sessions,
@@ -123,6 +138,24 @@ fn runs(figures: &CodeModeFigures) -> String {
             "| {} | {alone} | {} | {over} | {peer} |\n",
             row.what,
             both(row.capdeck)
+        ));
+    }
+    table.push('\n');
+    table
+}
+
+fn many_callers(figures: &CodeModeFigures) -> String {
+    let mut table = String::from(
+        "| callers over HTTP, without a session id, a call each | runs a second | p50 / p99 | memory of all processes |\n|--:|--:|--:|--:|\n",
+    );
+    for row in &figures.many_callers {
+        table.push_str(&format!(
+            "| {} | {} | {:.2} / {:.2} ms | {:.0} MB |\n",
+            row.callers,
+            grouped(row.runs_per_second as usize),
+            row.p50_ms,
+            row.p99_ms,
+            row.tree_memory as f64 / 1e6
         ));
     }
     table.push('\n');
