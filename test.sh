@@ -12,6 +12,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 
 readonly RUST_SUITES="format lint unit doc licences"
 readonly E2E_SUITES="conformance clients bridges connect apis dashboard keyring rest generators"
+readonly FAILURE_LINES=40
 readonly API_PARTS="openapi google graphql oauth redirects"
 readonly DEPS="${CAPDECK_TEST_DEPS:-$PWD/.test-deps}"
 export CAPDECK_TEST_DEPS="$DEPS"
@@ -305,18 +306,28 @@ wanted() {
 }
 
 main() {
-  local suites suite status started passed=0 failed=0 skipped=0 summary=""
+  local suites suite status started logs passed=0 failed=0 skipped=0 summary="" failures=""
   suites="$(wanted "${@:-all}")"
+  logs="$(mktemp -d)"
   for suite in $suites; do
     printf '\n== %s\n' "$suite"
     reason="" status=0 started=$SECONDS
-    "suite_$suite" </dev/null || status=$?
+    "suite_$suite" </dev/null > >(tee "$logs/$suite") 2>&1 || status=$?
     case "$status" in
       0) passed=$((passed + 1)) summary+="passed   $suite ($((SECONDS - started)) s)"$'\n' ;;
       77) skipped=$((skipped + 1)) summary+="skipped: $suite: $reason"$'\n' ;;
-      *) failed=$((failed + 1)) summary+="FAILED   $suite ($((SECONDS - started)) s)"$'\n' ;;
+      *)
+        failed=$((failed + 1)) summary+="FAILED   $suite ($((SECONDS - started)) s)"$'\n'
+        failures+=" $suite"
+        ;;
     esac
   done
+  # The output of failed suites again, where a reader of a long log looks.
+  for suite in $failures; do
+    printf '\n== the end of %s\n' "$suite"
+    tail -n "$FAILURE_LINES" "$logs/$suite"
+  done
+  rm -rf "$logs"
   printf '\n== summary\n%s' "$summary"
   printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
   [ "$failed" -eq 0 ]
