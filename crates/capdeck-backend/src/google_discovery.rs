@@ -262,7 +262,7 @@ impl GoogleApi {
             OpenApiImport::default()
         } else {
             import_value(translation.document, bases.service.clone(), auth)
-                .map_err(|reason| CallError::invalid_config(reason))?
+                .map_err(CallError::invalid_config)?
         };
         let (mut extras, mut problems) = (translation.extras, translation.problems);
         extras.retain(|name, _| imported.operations.contains_key(name));

@@ -207,7 +207,7 @@ impl ClientService<'_> {
 
     /// Removes a client with everything it holds: connections, grants, requests.
     pub async fn remove(self, caller: &EventCaller, id: &str) -> Result<(), RegistryError> {
-        let subject = EventSubject::client(&id);
+        let subject = EventSubject::client(id);
         let id = id.to_owned();
         self.registry
             .change(caller, "client.remove", subject, move |draft| {

@@ -65,7 +65,7 @@ impl UploadCall<'_> {
             UploadProtocol::Resumable => "resumable",
         };
         let path = PathTemplate::parse(&format!("/{}", path.trim_start_matches('/')))
-            .map_err(|reason| CallError::invalid_config(reason))?;
+            .map_err(CallError::invalid_config)?;
         let mut operation = self.operation.clone();
         (operation.server, operation.path) = (self.bases.root.clone().into(), path);
         let upload_type = Some(("uploadType", kind));

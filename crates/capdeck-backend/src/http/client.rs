@@ -96,7 +96,7 @@ async fn fetch(
     let refused = |message: String| CallError::invalid_request(message);
     let mut url = Url::parse(url).map_err(|_| refused("this is no address".to_owned()))?;
     let http = build_guarded(client_version, reach, Arc::new(SystemResolver))
-        .map_err(|error| CallError::internal(error))?;
+        .map_err(CallError::internal)?;
     for _redirect in 0..=MAX_REDIRECTS {
         reach.check(&url).map_err(|reason| refused(reason.to_string()))?;
         let sent = http.get(url.clone()).send().await;

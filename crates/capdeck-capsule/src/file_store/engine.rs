@@ -1,7 +1,7 @@
 //! One capsule's files with what is known of them in memory. Everything here blocks; [`crate::FileStore`] runs it on
 //! threads meant for that.
 
-use std::{path::Path, sync::Arc};
+use std::{fs, path::Path, sync::Arc};
 
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::broadcast;
@@ -122,7 +122,7 @@ impl StoreEngine {
     ) -> Result<Option<Entry>, StoreError> {
         let files = self.files.layout.current(uri, scheme);
         let loaded = self.files.layout.load(uri, &files, scheme.format)?;
-        Ok(loaded.map(LoadedVersion::as_found))
+        Ok(loaded.map(LoadedVersion::into_found))
     }
 
     /// All kept versions, oldest first.
@@ -154,7 +154,7 @@ impl StoreEngine {
         self.files.layout.check_folder(&folder)?;
         let listed = disk::list_folder(&folder);
         let listed = listed.map_err(StoreError::io(format!("read the history of `{uri}`")))?;
-        let names = listed.iter().map(|entry| entry.file_name());
+        let names = listed.iter().map(fs::DirEntry::file_name);
         let version = |name: std::ffi::OsString| layout::version_of(name.to_str()?, scheme.format);
         let mut found: Vec<u64> = names.filter_map(version).collect();
         found.sort_unstable();

@@ -99,12 +99,14 @@ pub(crate) fn find_problems(engine: &StoreEngine) -> Vec<VerifyProblem> {
     problems
 }
 
+type InScheme<'a, T> = (T, &'a Scheme);
+
 /// The addresses of all bodies, and the other files in the folders of schemes.
 fn find_bodies<'a>(
     engine: &StoreEngine,
     schemes: &'a [Scheme],
     problems: &mut Vec<VerifyProblem>,
-) -> (Vec<(EntryUri, &'a Scheme)>, Vec<(PathBuf, &'a Scheme)>) {
+) -> (Vec<InScheme<'a, EntryUri>>, Vec<InScheme<'a, PathBuf>>) {
     let (mut found, mut others) = (Vec::new(), Vec::new());
     for scheme in schemes {
         let folder = engine.files.layout.scheme_folder(scheme);
@@ -146,7 +148,7 @@ fn read_entry(
         |error: &StoreError| VerifyProblem { place: uri.to_string(), what: error.to_string() };
     heal(&engine.files, uri, scheme);
     match load_checked(uri, &engine.files.layout.current(uri, scheme), scheme.format) {
-        Ok(Some(loaded)) => Ok(loaded.as_found().meta),
+        Ok(Some(loaded)) => Ok(loaded.into_found().meta),
         Ok(None) => Err(failed(&StoreError::NotFound { uri: uri.clone(), version: None })),
         Err(error) => Err(failed(&error)),
     }

@@ -40,7 +40,7 @@ pub(crate) struct LoadedVersion {
 impl LoadedVersion {
     /// The entry where nobody writes to it: a JSON file that does not fit its sidecar was edited by somebody then, and is
     /// read as it is.
-    pub(super) fn as_found(self) -> Entry {
+    pub(super) fn into_found(self) -> Entry {
         let mut entry = self.entry;
         if self.fit == VersionIntegrity::Apart {
             entry.meta.content_sha256 = sha256_hex(entry.body.as_bytes());

@@ -104,7 +104,7 @@ impl WrapperSubject<'_> {
     /// Turns an MCP response into a tool result: its own members, `_meta.caplets`, and `content`
     /// for the model. Contents of a resource become content; other responses are shown as JSON.
     fn embed(&self, answer: &RawValue) -> Option<Box<RawValue>> {
-        let mut object: RawMembers = raw::parse(&*self.annotate(answer)?)?;
+        let mut object: RawMembers = raw::parse(&self.annotate(answer)?)?;
         let content = match raw::get::<Vec<Box<RawValue>>>(&object, "contents") {
             Some(read) => {
                 let block = |resource| json!({ "type": "resource", "resource": resource });

@@ -149,7 +149,7 @@ impl FollowedTask {
         &self,
         cancel: &CancellationToken,
     ) -> Result<(RawMembers, TaskState), CallError> {
-        TaskState::read(&*self.ask("tasks/get", cancel).await?)
+        TaskState::read(&self.ask("tasks/get", cancel).await?)
     }
 
     fn collect(&self) {

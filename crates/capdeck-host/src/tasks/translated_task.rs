@@ -145,7 +145,7 @@ impl TranslatedTask {
     }
 
     async fn read(&self, target: &TaskTarget<'_>) -> Result<(RawMembers, TaskState), CallError> {
-        TaskState::read(&*self.ask("tasks/get", self.params(), target).await?)
+        TaskState::read(&self.ask("tasks/get", self.params(), target).await?)
     }
 
     async fn ask(&self, method: &str, params: RawMembers, target: &TaskTarget<'_>) -> raw::Answer {

@@ -46,7 +46,7 @@ pub(super) fn serve() -> io::Result<Option<OwnedFd>> {
     if fs::read_dir("/proc/self/task")?.count() != 1 {
         return Err(io::Error::other("a process with several threads cannot be forked"));
     }
-    let mut server = ForkServer::default();
+    let mut server = ChildProcesses::default();
     loop {
         if !server.wait()? {
             continue;
@@ -90,7 +90,7 @@ pub(super) fn take_place(socket: OwnedFd) -> io::Result<()> {
 }
 
 #[derive(Default)]
-struct ForkServer {
+struct ChildProcesses {
     running: Vec<ForkedProcess>,
     ended: VecDeque<(i32, Option<i32>)>,
 }
@@ -100,7 +100,7 @@ struct ForkedProcess {
     handle: OwnedFd,
 }
 
-impl ForkServer {
+impl ChildProcesses {
     /// Waits for a packet or the end of a process. Returns whether there is a packet.
     fn wait(&mut self) -> io::Result<bool> {
         let mut files = vec![PollFd::from_borrowed_fd(stdin(), PollFlags::IN)];

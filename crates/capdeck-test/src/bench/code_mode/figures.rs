@@ -145,6 +145,9 @@ fn runs(figures: &CodeModeFigures) -> String {
 }
 
 fn many_callers(figures: &CodeModeFigures) -> String {
+    if figures.many_callers.is_empty() {
+        return String::new();
+    }
     let mut table = String::from(
         "| callers over HTTP, without a session id, a call each | runs a second | p50 / p99 | memory of all processes |\n|--:|--:|--:|--:|\n",
     );
