@@ -36,12 +36,23 @@ pub(crate) async fn blocking<T: Send + 'static>(
 /// Writes through a temporary file, with fsync of the file and of its folder.
 pub(crate) fn save(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
-    fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(bytes)?;
+    let file = temporary(folder, bytes)?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|error| error.error)?;
     File::open(folder)?.sync_all()
+}
+
+/// Writes through a temporary file, without fsync: a kill leaves it whole, a power cut may lose it.
+pub(crate) fn save_unsynced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let file = temporary(path.parent().unwrap_or_else(|| Path::new(".")), bytes)?;
+    file.persist(path).map(drop).map_err(|error| error.error)
+}
+
+fn temporary(folder: &Path, bytes: &[u8]) -> io::Result<tempfile::NamedTempFile> {
+    fs::create_dir_all(folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(bytes)?;
+    Ok(file)
 }
 
 pub(crate) fn save_json(path: &Path, value: &impl Serialize) -> io::Result<()> {

@@ -153,7 +153,7 @@ fn write(
 ) {
     let store = RunStore::new(&settings.state_dir);
     for (number, (run, limits)) in runs.into_iter().enumerate() {
-        if let Err(error) = store.save(&run.record(settings)) {
+        if let Err(error) = store.save_history(&run.record(settings)) {
             tracing::error!(%error, "a run could not be recorded");
         }
         pending.note_written();
