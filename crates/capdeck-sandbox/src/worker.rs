@@ -68,7 +68,7 @@ fn serve_session(channel: WorkerChannel, address_space: u64) -> io::Result<()> {
 /// Forks until the host is gone. In a forked process, serves its session.
 #[cfg(target_os = "linux")]
 fn serve_forks(channel: WorkerChannel, address_space: u64) -> io::Result<()> {
-    fork_server::allow_stack(STACK_BYTES);
+    fork_server::prepare(STACK_BYTES);
     let mut engine = start_engine(channel)?;
     let confinement = Confinement::prepare(address_space);
     let served = match fork_server::serve()? {

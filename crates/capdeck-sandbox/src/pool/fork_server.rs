@@ -118,8 +118,10 @@ impl ForkedWorker {
         let _gone = pidfd_send_signal(&self.handle, Signal::KILL);
     }
 
-    /// Returns the signal that ended the process. Waits until it has ended.
+    /// Returns the signal that ended the process, which has closed its socket.
     pub(super) async fn end_signal(&self) -> io::Result<Option<i32>> {
+        // The server waits for its end and serves no one else meanwhile. Killing one that is ending changes nothing.
+        self.kill();
         let status = ForkAction::Status { process: self.process };
         match self.server.request(status, None).await? {
             (ForkOutcome::Ended { signal }, _) => Ok(signal),

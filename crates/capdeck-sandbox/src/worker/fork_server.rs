@@ -30,10 +30,12 @@ use crate::protocol::{ForkAction, ForkOutcome, ForkRequest, ForkResponse};
 /// The host asks for the end of a process at once, or never.
 const MAX_ENDED: usize = 256;
 
-/// Lets the main thread's stack grow as far as that of a thread made for an engine.
-pub(super) fn allow_stack(bytes: usize) {
+/// Prepares the process before an engine starts: closes what it inherited, and lets the main thread's stack grow as far as
+/// that of a thread made for an engine.
+pub(super) fn prepare(stack_bytes: usize) {
+    fork::close_inherited();
     let mut limit = getrlimit(Resource::Stack);
-    let wanted = limit.maximum.unwrap_or(u64::MAX).min(bytes as u64);
+    let wanted = limit.maximum.unwrap_or(u64::MAX).min(stack_bytes as u64);
     if limit.current.is_some_and(|current| current < wanted) {
         limit.current = Some(wanted);
         // With less, deeply nested code ends its process sooner.

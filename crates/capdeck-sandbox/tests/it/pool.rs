@@ -363,6 +363,10 @@ async fn a_worker_is_walled_in() {
         line.trim_start_matches(name).split_whitespace().next().unwrap().to_owned()
     };
     assert_eq!(limit("Max open files"), "3");
+    let files = fs::read_dir(format!("/proc/{process}/fd")).unwrap();
+    let mut files: Vec<_> = files.map(|file| file.unwrap().file_name()).collect();
+    files.sort();
+    assert_eq!(files, ["0", "1", "2"], "nothing of the fork server or of other sessions is open");
     assert_eq!(limit("Max processes"), "0");
     assert_eq!(limit("Max file size"), "0");
     assert_ne!(limit("Max address space"), "unlimited");
