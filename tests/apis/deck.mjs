@@ -8,7 +8,7 @@ import path from 'node:path';
 import { installed } from './installed.mjs';
 import { RawClient } from './raw-client.mjs';
 
-const patience = { timeout: 300_000, maxTotalTimeout: 300_000 };
+const timeouts = { timeout: 300_000, maxTotalTimeout: 300_000 };
 
 export class Deck {
   constructor(config) {
@@ -38,8 +38,8 @@ export class Deck {
   /** What could not be imported, as `capdeck inspect` has it. */
   problems(capability) {
     const options = { env: this.env(), cwd: this.root, encoding: 'utf8', maxBuffer: 1 << 30 };
-    const told = JSON.parse(execFileSync(process.env.CAPDECK, ['inspect', capability, '--json'], options));
-    return (told.leftOut ?? []).map(({ place, reason }) => `${place}: ${reason}`);
+    const details = JSON.parse(execFileSync(process.env.CAPDECK, ['inspect', capability, '--json'], options));
+    return (details.leftOut ?? []).map(({ place, reason }) => `${place}: ${reason}`);
   }
 
   /** One capability as it is, through the official client, which checks results against output schemas. */
@@ -49,7 +49,7 @@ export class Deck {
     const args = ['serve', '--only', only];
     const transport = new StdioClientTransport({ command: process.env.CAPDECK, args, env: this.env(), stderr: 'ignore' });
     const client = new Client({ name: 'apis', version: '1.0.0' });
-    await client.connect(transport, patience);
+    await client.connect(transport, timeouts);
     return new Session(client, transport.pid);
   }
 
@@ -74,7 +74,7 @@ class Session {
     const tools = [];
     let cursor;
     do {
-      const page = await this.client.listTools(cursor ? { cursor } : {}, patience);
+      const page = await this.client.listTools(cursor ? { cursor } : {}, timeouts);
       tools.push(...page.tools);
       cursor = page.nextCursor;
     } while (cursor);
@@ -82,7 +82,7 @@ class Session {
   }
 
   call(name, args) {
-    return this.client.callTool({ name, arguments: args }, undefined, patience);
+    return this.client.callTool({ name, arguments: args }, undefined, timeouts);
   }
 
   /** The most memory the process has had, in MB; undefined where the system does not tell. */

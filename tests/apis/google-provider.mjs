@@ -73,7 +73,7 @@ provider.on('grant.success', (ctx) => {
 provider.on('refresh_token.saved', (token) => secrets.add(token.jti));
 provider.on('access_token.saved', async (token) => {
   secrets.add(token.jti);
-  // The token before is over at once: whoever still uses it is found out.
+  // The token before is over at once: a client that still uses it is refused.
   const before = current.get(token.grantId);
   current.set(token.grantId, token.jti);
   if (before && before !== token.jti) await (await provider.AccessToken.find(before))?.destroy();

@@ -44,8 +44,8 @@ def check_documents(folder, importer):
     found = [one for one in found if "error" not in one]
     for one in found:
         problems += [f"{one['file']}: schema: {broken}" for broken in one["broken"]]
-        for told in one["problems"]:
-            print(f"left out {Path(one['file']).name}: {told}")
+        for problem in one["problems"]:
+            print(f"left out {Path(one['file']).name}: {problem}")
     wanted, tools = sum(expected.values()), sum(one["tools"] for one in found)
     size = sum(one["bytes"] for one in found)
     print(

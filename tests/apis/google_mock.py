@@ -1,7 +1,7 @@
 """Google's APIs on one loopback port, made from the real Discovery documents. Tokens are those of a provider beside it.
 
 Every host `https://HOST` is at `/HOST` here. A request is held against the document: its method, path, parameters, body
-and rights. What does not fit is answered with an error and kept in `complaints`.
+and rights. What does not fit is answered with an error and recorded in `complaints`.
 """
 
 import base64
@@ -83,11 +83,11 @@ class Mock:
         if url.path in self.documents:
             if headers.get("authorization"):
                 self.complaints.append(f"the document {url.path} was fetched with credentials")
-            return said(200, self.documents[url.path])
+            return answer_json(200, self.documents[url.path])
         if url.path.startswith("/session/"):
             return self.piece(url.path, headers, body)
         if ".well-known" in url.path:
-            return said(404, {"error": "not here"})
+            return answer_json(404, {"error": "not here"})
         return self.call(verb, url, headers, body)
 
     def scopes_of(self, token):
@@ -97,8 +97,8 @@ class Mock:
         basic = base64.b64encode(f"{name}:{secret}".encode()).decode()
         request = urllib.request.Request(f"{self.issuer}/token/introspection", fields, {"authorization": f"Basic {basic}"})
         with urllib.request.urlopen(request, timeout=60) as answer:
-            told = json.load(answer)
-        return set(told["scope"].split()) if told["active"] and told["client_id"] == self.client[0] else None
+            token = json.load(answer)
+        return set(token["scope"].split()) if token["active"] and token["client_id"] == self.client[0] else None
 
     # The APIs.
 
@@ -122,9 +122,9 @@ class Mock:
         token = headers.get("authorization", "").removeprefix("Bearer ")
         granted = self.scopes_of(token)
         if granted is None:
-            return said(401, {"error": {"code": 401, "message": "invalid credentials"}})
+            return answer_json(401, {"error": {"code": 401, "message": "invalid credentials"}})
         if not granted & set(method["scopes"]):
-            return said(403, {"error": {"code": 403, "message": "insufficient scopes"}})
+            return answer_json(403, {"error": {"code": 403, "message": "insufficient scopes"}})
         self.calls.append(name)
         query = dict(query)
         if protocol is not None:
@@ -132,13 +132,13 @@ class Mock:
         if query.get("alt") == "media":
             content = self.content.get(url.path.rsplit("/", 1)[-1])
             if content is None:
-                return said(404, {"error": {"code": 404, "message": "no such file"}})
+                return answer_json(404, {"error": {"code": 404, "message": "no such file"}})
             return 200, {"content-type": "application/octet-stream"}, content
         if body:
             problem = misfit(json.loads(body), method.get("request"), document)
             if problem:
                 return self.complain(f"{name}: {problem}")
-        return said(200, sample(method.get("response"), document, 3))
+        return answer_json(200, sample(method.get("response"), document, 3))
 
     def upload(self, method, query, headers, body):
         kind = query.get("uploadType")
@@ -162,7 +162,7 @@ class Mock:
     def keep(self, content):
         name = f"file{len(self.content)}"
         self.content[name] = bytes(content)
-        return said(200, {"id": name, "kind": "drive#file"})
+        return answer_json(200, {"id": name, "kind": "drive#file"})
 
     def piece(self, place, headers, body):
         received, total = self.sessions[place]
@@ -182,7 +182,7 @@ class Mock:
 
     def complain(self, reason):
         self.complaints.append(reason)
-        return said(400, {"error": {"code": 400, "message": reason}})
+        return answer_json(400, {"error": {"code": 400, "message": reason}})
 
 
 def walk(node):
@@ -201,7 +201,7 @@ def pattern(path):
 def misfit(value, schema, document):
     """Why a value does not fit a schema, looking at members and types only."""
     if schema is None:
-        return "a body nobody asked for"
+        return "an unexpected body"
     schema = document["schemas"].get(schema.get("$ref"), schema)
     kind = schema.get("type")
     types = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int}
@@ -239,5 +239,5 @@ def sample(schema, document, depth):
     return None
 
 
-def said(status, body):
+def answer_json(status, body):
     return status, {"content-type": "application/json; charset=UTF-8"}, json.dumps(body).encode()

@@ -27,9 +27,9 @@ class Provider:
     def ask(self, name, argument=None):
         self.process.stdin.write(json.dumps([name, argument]) + "\n")
         self.process.stdin.flush()
-        told = self.read()
-        assert "error" not in told, told["error"]
-        return told["answer"]
+        message = self.read()
+        assert "error" not in message, message["error"]
+        return message["answer"]
 
     def read(self):
         line = self.process.stdout.readline()

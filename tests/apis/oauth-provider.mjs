@@ -42,8 +42,8 @@ export class Service {
         },
       },
     });
-    const told = (name) => (token) => this.secrets.add(token.jti) && name;
-    for (const kind of ['access_token', 'refresh_token', 'device_code']) this.provider.on(`${kind}.saved`, told(kind));
+    const recordSecret = (name) => (token) => this.secrets.add(token.jti) && name;
+    for (const kind of ['access_token', 'refresh_token', 'device_code']) this.provider.on(`${kind}.saved`, recordSecret(kind));
     this.provider.on('registration_create.success', (_, client) => this.registered.push(client.metadata()));
     this.provider.on('grant.success', (ctx) => {
       const grant = ctx.oidc.params.grant_type;

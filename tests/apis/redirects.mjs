@@ -1,6 +1,6 @@
 // Descriptions and calls that are redirected between real https origins: where they may go, and what goes along.
 //
-// Needs CAPDECK (the binary), as ./test.sh sets it. The certificate in tls/ was made for this test and is trusted by nobody else.
+// Needs CAPDECK (the binary), as ./test.sh sets it. The certificate in tls/ was made for this test and is trusted nowhere else.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

@@ -120,7 +120,7 @@ class Deck:
         try:
             while not (found := re.search(rb"http://127\.0\.0\.1:\d+", await process.stdout.readline())):
                 if process.stdout.at_eof():
-                    raise RuntimeError("`capdeck up` ended before it said where it listens")
+                    raise RuntimeError("`capdeck up` ended before it printed its address")
             self.base = found[0].decode()
             yield
         finally:

@@ -151,8 +151,8 @@ async def protocol_error(face):
         # A view of the deck stands between: there the server's error is inside of a tool error.
         if face.is_alone:
             raise Problem(f"a result instead of an error: {short(result)}")
-        told = result["structuredContent"]["error"]
-        error = {"message": told["message"], **told["details"]["remote"]}
+        failure = result["structuredContent"]["error"]
+        error = {"message": failure["message"], **failure["details"]["remote"]}
     for member in ("code", "message", "data"):
         same(error.get(member), OFFER["refusal"][member], f"error.{member}")
 
@@ -238,30 +238,30 @@ async def unable(face):
         try:
             result = await bare.call("ask_form")
         except Failed as failed:
-            told = failed.error["message"]
+            text = failed.error["message"]
         else:
             same(result.get("isError"), True, "isError of a tool that could not ask")
-            told = result["content"][0]["text"]
-        check_refusal(face, told)
+            text = result["content"][0]["text"]
+        check_refusal(face, text)
     finally:
         await session.close()
 
 
-def check_refusal(face, told):
+def check_refusal(face, text):
     """What failed and what to do, in the words of the host or of the modern era; without a view a server says it in its own."""
     if face.view is None:
-        missing = [] if told.strip() and "no answer" not in told else ["why it failed"]
-    elif "needs a client that declares `elicitation.form`" in told:
+        missing = [] if text.strip() and "no answer" not in text else ["why it failed"]
+    elif "needs a client that declares `elicitation.form`" in text:
         missing = []
     else:
-        missing = [] if f"`{face.id}.ask_form`" in told and "(`elicitation`)" in told else ["what failed"]
-        missing += [] if "turn on elicitation" in told and f"capdeck call {face.id} ask_form" in told else ["what to do"]
+        missing = [] if f"`{face.id}.ask_form`" in text and "(`elicitation`)" in text else ["what failed"]
+        missing += [] if "turn on elicitation" in text and f"capdeck call {face.id} ask_form" in text else ["what to do"]
     if missing:
-        raise Problem(f"the call does not say {' and '.join(missing)}: {short(told)}")
+        raise Problem(f"the call does not say {' and '.join(missing)}: {short(text)}")
 
 
 async def until(face, tool, matches):
-    """Calls a tool that ends when it is released, which happens once the client heard what matches."""
+    """Calls a tool that ends when it is released, which happens once the client received what matches."""
     key, start = secrets.token_hex(8), len(face.session.events.seen)
     _number, future = face.session.start_call(*face.tool(tool, {"key": key}))
     await face.session.events.wait(matches, start)
@@ -343,7 +343,7 @@ async def updates(face):
     count = text_of(await face.call("touch"))
     event = await face.session.events.wait(lambda event: event["event"] == "updated", start)
     if event is None:
-        raise Problem("the client heard of no update")
+        raise Problem("the client got no notification of update")
     same(event["uri"], "bridge://counter", "uri")
     same((await face.read("bridge://counter"))["contents"][0]["text"], count, "the new contents")
 
@@ -355,11 +355,11 @@ def list_changed(kind):
         await face.session.order("listen", uri="bridge://counter")
         start = len(face.session.events.seen)
         revision = text_of(await face.call(f"change_{kind}"))
-        told = await face.session.events.wait(
+        event = await face.session.events.wait(
             lambda event: event["event"] == "changed" and event["kind"] == kind, start
         )
-        if told is None:
-            raise Problem("the client heard of no change")
+        if event is None:
+            raise Problem("the client got no notification of change")
         items, _pages = await face.listing(f"{kind}/list")
         found = [item["description"] for item in items if item["name"] == "extra"]
         same(found, [f"revision {revision}"], "the new item")

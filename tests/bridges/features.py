@@ -25,8 +25,8 @@ class Feature:
     notes: dict = field(default_factory=dict)
 
 
-OWN_STREAM = "told on the session's stream, as handshake revisions do"
-LISTENING = "told on the client's `subscriptions/listen`"
+OWN_STREAM = "announced on the session's stream, as handshake revisions do"
+LISTENING = "announced on the client's `subscriptions/listen`"
 STREAMS = {LL: OWN_STREAM, LM: OWN_STREAM, ML: LISTENING, MM: LISTENING}
 NO_CORE_TASKS = ("Python 2", "TypeScript 2")
 

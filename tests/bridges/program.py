@@ -6,7 +6,7 @@ import json
 import os
 
 # How long an order may take. Starting an interpreter takes long on a machine that is busy with other tests.
-PATIENCE = 60
+RESPONSE_TIMEOUT = 60
 # How long an event may take to arrive; shorter, so that what waits for the client's reaction still waits.
 NOTICE = 15
 
@@ -78,9 +78,9 @@ class Client:
 
 async def settled(future, what):
     try:
-        message = await asyncio.wait_for(asyncio.shield(future), PATIENCE)
+        message = await asyncio.wait_for(asyncio.shield(future), RESPONSE_TIMEOUT)
     except TimeoutError:
-        raise Failed({"message": f"no answer to `{what.strip()}` within {PATIENCE} s"}) from None
+        raise Failed({"message": f"no answer to `{what.strip()}` within {RESPONSE_TIMEOUT} s"}) from None
     if "error" in message:
         raise Failed(message["error"])
     return message["result"]

@@ -18,7 +18,7 @@ const suite = path.join(
   process.env.CAPDECK_TEST_DEPS,
   'node/node_modules/@modelcontextprotocol/conformance/dist/index.js',
 );
-const patience = 60_000;
+const timeout = 60_000;
 
 /** Checks that must be there, and pass. */
 const expected = ['authorization-server-metadata', 'authorization-server-metadata-cimd', 'authorization-code-grant'];
@@ -80,7 +80,7 @@ async function runSuite(base, client, port, out) {
   const args = [suite, 'authorization', '--url', base, '--client-id', client, '--resource', `${base}/mcp`];
   args.push('-p', String(port), '-o', out);
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
-  const timer = setTimeout(() => child.kill(), patience);
+  const timer = setTimeout(() => child.kill(), timeout);
   let output = '';
   const decided = new Set();
   const deciding = [];
@@ -129,8 +129,8 @@ function judge({ code }, checks) {
   const passed = new Set(checks.filter((check) => check.status === 'SUCCESS').map((check) => check.id));
   const missing = expected.filter((id) => !passed.has(id)).map((id) => `${id} did not pass`);
   const bad = checks.filter((check) => !['SUCCESS', 'INFO'].includes(check.status));
-  const told = bad.map((check) => `${check.id}: ${check.errorMessage ?? check.description}`);
-  return [...(code === 0 ? [] : [`the suite ended with ${code}`]), ...missing, ...told];
+  const problems = bad.map((check) => `${check.id}: ${check.errorMessage ?? check.description}`);
+  return [...(code === 0 ? [] : [`the suite ended with ${code}`]), ...missing, ...problems];
 }
 
 process.exit(await main());

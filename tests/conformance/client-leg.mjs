@@ -32,7 +32,7 @@ async function scenarios(revision) {
   return { scored, others };
 }
 
-/** Runs one scenario by itself; gives its passed checks, its failures, and what was said. */
+/** Runs one scenario by itself; gives its passed checks, its failures, and its output. */
 async function runScenario(name, revision, sandbox) {
   const folder = path.join(sandbox, revision, name.replaceAll('/', '-'));
   await mkdir(folder, { recursive: true });
@@ -60,8 +60,8 @@ async function readChecks(folder) {
 }
 
 /** True when the suite is content, and something was checked. */
-function passes(result, wanted) {
-  return result.code === 0 && result.reasons.length === 0 && result.passed >= wanted;
+function passes(result, expected) {
+  return result.code === 0 && result.reasons.length === 0 && result.passed >= expected;
 }
 
 async function runRevision(revision, sandbox) {
@@ -71,8 +71,8 @@ async function runRevision(revision, sandbox) {
   const work = async () => {
     for (let row = waiting.shift(); row; row = waiting.shift()) {
       const result = await runScenario(row.name, revision, sandbox);
-      const wanted = (row.isScored && fewest[revision]?.[row.name]) || 1;
-      Object.assign(row, result, { wanted, good: passes(result, wanted) });
+      const expected = (row.isScored && fewest[revision]?.[row.name]) || 1;
+      Object.assign(row, result, { expected, good: passes(result, expected) });
     }
   };
   await Promise.all(Array.from({ length: atOnce }, work));
@@ -84,12 +84,12 @@ async function runRevision(revision, sandbox) {
 function show(revision, rows) {
   const width = Math.max(...rows.map((row) => row.name.length));
   console.log(`\nclient, ${revision}\n${'scenario'.padEnd(width)}  scored  checks  result`);
-  for (const { name, isScored, passed, good, wanted, code, reasons, output } of rows) {
+  for (const { name, isScored, passed, good, expected, code, reasons, output } of rows) {
     const cells = [name.padEnd(width), (isScored ? 'yes' : 'no').padEnd(6), String(passed).padStart(6)];
     console.log(`${cells.join('  ')}  ${good ? 'passed' : 'FAILED'}`);
     if (good || !isScored) continue;
     for (const reason of reasons) console.log(`    ${reason}`);
-    if (passed < wanted) console.log(`    ${passed} checks passed, ${wanted} are known`);
+    if (passed < expected) console.log(`    ${passed} checks passed, ${expected} are known`);
     if (reasons.length === 0) console.log(`    ended with ${code}:\n${output.slice(-2000)}`);
   }
 }

@@ -17,7 +17,7 @@ const serverUrl = process.argv.at(-1);
 const scenario = process.env.MCP_CONFORMANCE_SCENARIO ?? '';
 const revision = process.env.MCP_CONFORMANCE_PROTOCOL_VERSION ?? '2025-11-25';
 const context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? '{}');
-const patience = 20_000;
+const shutdownTimeout = 20_000;
 // Capdeck itself ends a chain of sign-ins; this only keeps a broken one from running for ever.
 const mostSignIns = 5;
 
@@ -256,10 +256,10 @@ async function main() {
   const env = await makeDeck(sandbox);
   const host = start(['up', '--port', '0', '--json', '--quiet'], env);
   const giveUp = new AbortController();
-  setTimeout(patience, undefined, giveUp).then(() => host.child.kill(), () => {});
+  setTimeout(shutdownTimeout, undefined, giveUp).then(() => host.child.kill(), () => {});
   try {
     const first = await host.lines.next();
-    if (first.done) throw new Error('capdeck ended before it said its address');
+    if (first.done) throw new Error('capdeck ended before it printed its address');
     const { url } = JSON.parse(first.value);
     await useAll(new Client(`${url}/servers/suite/mcp`, env));
     return 0;

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
-const patience = 60_000;
+const startTimeout = 60_000;
 const children = new Set();
 
 /** Starts a program that says its address as JSON with a `url`; gives the address and a way to end it. */
@@ -13,10 +13,10 @@ export async function startServer(command, args, env) {
   const lines = createInterface({ input: child.stdout });
   const url = await new Promise((resolve, reject) => {
     const giveUp = (why) => reject(new Error(`${command} ${args.join(' ')}: ${why}`));
-    const timer = setTimeout(() => giveUp('said no address in time'), patience);
+    const timer = setTimeout(() => giveUp('printed no address in time'), startTimeout);
     timer.unref();
     child.once('error', (error) => giveUp(error.message));
-    child.once('exit', (code) => giveUp(`ended with ${code} before it said its address`));
+    child.once('exit', (code) => giveUp(`ended with ${code} before it printed its address`));
     lines.on('line', (line) => {
       const found = /http:\/\/127\.0\.0\.1:\d+(\/mcp)?/.exec(line)?.[0];
       if (found) resolve(found);
@@ -25,7 +25,7 @@ export async function startServer(command, args, env) {
   return { url, stop: () => stop(child) };
 }
 
-/** Runs a program to its end; gives its exit code and everything it said. */
+/** Runs a program to its end; gives its exit code and everything it printed. */
 export async function run(command, args) {
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   children.add(child);

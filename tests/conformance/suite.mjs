@@ -48,7 +48,7 @@ export async function runScenarios(url, revision, names, out) {
   const found = new Map();
   // One after the other: some of them change what others look at.
   for (const name of names) {
-    // Extensions belong to no revision, so the suite has to be told that it is meant.
+    // Extensions belong to no revision, so the suite needs an explicit option.
     const args = ['--scenario', name, '--spec-version', revision, '--force'];
     for (const [key, checks] of await invoke(url, args, path.join(out, name))) found.set(key, checks);
   }

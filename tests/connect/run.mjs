@@ -18,13 +18,13 @@ import { Client, StdioClientTransport, StreamableHTTPClientTransport } from './i
 const here = path.dirname(fileURLToPath(import.meta.url));
 const binary = path.resolve(process.env.CAPDECK);
 
-// A home, a project and a deck that belong to nobody else. Capdeck is on the PATH by its own name.
+// A home, a project and a deck of their own. Capdeck is on the PATH by its own name.
 function makePlace() {
   const root = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'capdeck-connect-')));
   for (const folder of ['home', 'project/.git', 'bin', 'config']) fs.mkdirSync(path.join(root, folder), { recursive: true });
   fs.symlinkSync(binary, path.join(root, 'bin', 'capdeck'));
   fs.writeFileSync(path.join(root, 'config', 'echo.md'), [
-    '---', 'name: Echo', 'description: Says what it is told.', 'exposure: direct', 'cliTools:', '  actions:',
+    '---', 'name: Echo', 'description: Repeats its input.', 'exposure: direct', 'cliTools:', '  actions:',
     '    say:', '      description: Says it.', '      command: echo', '      args: [hello]', '---', '', '# Echo', '',
   ].join('\n'));
   const env = {

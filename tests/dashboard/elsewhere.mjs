@@ -81,7 +81,7 @@ async function bindPeople({ browser, host }) {
   await context.close();
 }
 
-async function signInElsewhere({ browser, host, kept }) {
+async function signInElsewhere({ browser, host, results }) {
   const { page, context, assertClean } = await openVisitor(browser, host);
   await visit(page, host.url, 'capsules');
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();
@@ -108,7 +108,7 @@ async function signInElsewhere({ browser, host, kept }) {
   const { data } = await host.ask('GET', '/v1/operators');
   assert.deepEqual(data.items.map(({ name, subject }) => [name, subject.account]), [['Ann', { subject: 'ann' }]], 'bound to the account');
   assertClean();
-  kept.ann = { page, context, id: data.items[0].id };
+  results.ann = { page, context, id: data.items[0].id };
 }
 
 async function strangerIsTold({ browser, host }) {
@@ -117,8 +117,8 @@ async function strangerIsTold({ browser, host }) {
   await page.getByRole('link', BUTTON).click();
   await enterAt(page, 'eve');
   await page.getByRole('heading', { name: 'Unknown account' }).waitFor();
-  const told = await page.locator('main').innerText();
-  assert.ok(told.includes('eve@example.com') && told.includes(LABEL) && told.includes('Ask an admin'), told);
+  const text = await page.locator('main').innerText();
+  assert.ok(text.includes('eve@example.com') && text.includes(LABEL) && text.includes('Ask an admin'), text);
   assert.deepEqual(await seriousProblems(page), []);
   await page.getByRole('link', { name: 'Back to the sign-in page' }).click();
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();
@@ -144,12 +144,12 @@ async function sayNo({ browser, host }) {
   await page.getByRole('link', BUTTON).click();
   await page.getByRole('link', { name: /cancel/i }).click();
   await page.getByRole('heading', { name: 'Sign-in failed' }).waitFor();
-  const told = await page.locator('main').innerText();
-  assert.ok(!/End-User|access_denied/i.test(told), told);
+  const text = await page.locator('main').innerText();
+  assert.ok(!/End-User|access_denied/i.test(text), text);
   await context.close();
 }
 
-async function removedIsOut({ host, kept: { ann } }) {
+async function removedIsOut({ host, results: { ann } }) {
   assert.equal((await host.ask('DELETE', `/v1/operators/${ann.id}`)).status, 204);
   await ann.page.getByRole('link', { name: 'Library', exact: true }).click();
   await ann.page.getByRole('heading', { name: 'Sign in' }).waitFor();

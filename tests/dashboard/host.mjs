@@ -20,7 +20,7 @@ tags: [local]
 cliTools:
   actions:
     greet:
-      description: Greets somebody, politely.
+      description: Greets a person, politely.
       command: echo
       args: [hello, $input.name]
       annotations: { readOnlyHint: true }

@@ -52,14 +52,14 @@ const host = await startHost();
 try {
   const opened = await openPage(browser, host.url);
   opened.page.setDefaultTimeout(15_000);
-  const context = { browser, host, opened, kept: {}, storage: undefined };
+  const context = { browser, host, opened, results: {}, storage: undefined };
   const only = process.argv[2];
   for (const [name, work] of SCENARIOS) await check(name, work, context);
   context.storage = await opened.context.storageState();
   for (const [name, work] of [...LOSSES, ...CHECKS]) if (!only || name.includes(only)) await check(name, work, context);
   await check('local mode needs no key', localHost, { browser });
   await withProvider(async (beside) => {
-    const elsewhere = { browser, kept: {}, ...beside };
+    const elsewhere = { browser, results: {}, ...beside };
     for (const [name, work] of ELSEWHERE) await check(name, work, elsewhere);
   });
   if (process.env.CAPDECK_UPDATE_DOCS) await takeScreenshots(context);

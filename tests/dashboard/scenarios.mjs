@@ -130,13 +130,13 @@ async function restoreVersion({ opened: { page }, host }) {
   assert.match(data.body, /^# Architecture/);
 }
 
-async function approveGrant({ opened: { page }, host, kept }) {
+async function approveGrant({ opened: { page }, host, results }) {
   await visit(page, host.url, 'access');
   await page.getByText('No requests').waitFor();
   const wish = { client_id: 'build-agent', client_name: 'Build agent', capsule: 'team', role: 'writer', reason: 'Keeps the notes of releases' };
   const enrolled = await ask(host.url, null, 'POST', '/v1/agent-enrollments', { json: wish });
   assert.equal(enrolled.status, 201, JSON.stringify(enrolled.data));
-  kept.token = enrolled.data.enrollment_token;
+  results.token = enrolled.data.enrollment_token;
   const request = page.getByRole('article', { name: 'Request of Build agent' });
   await request.waitFor();
   assert.match(await request.innerText(), /writer of team/);
@@ -148,17 +148,17 @@ async function approveGrant({ opened: { page }, host, kept }) {
   await dialog.getByRole('button', { name: 'Approve', exact: true }).click();
   await toast(page, 'Approved Build agent');
   await page.getByText('No requests').waitFor();
-  assert.equal((await listTools(host, kept.token)).status, 200);
+  assert.equal((await listTools(host, results.token)).status, 200);
 }
 
-async function revokeGrant({ opened: { page }, host, kept }) {
+async function revokeGrant({ opened: { page }, host, results }) {
   await visit(page, host.url, 'access/grants');
   const row = page.getByRole('row', { name: /Build agent/ });
   assert.match(await row.innerText(), /reader of team/);
   await row.getByRole('button', { name: 'Revoke' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
   await toast(page, 'Revoked access of Build agent');
-  assert.equal((await listTools(host, kept.token)).status, 401);
+  assert.equal((await listTools(host, results.token)).status, 401);
 }
 
 async function openApprovalUrl({ browser, opened: { page }, host }) {

@@ -1,7 +1,7 @@
 """A capsule from its making to a refused prefix, walked by clients that are not ours.
 
 The capsule is made by the command line; then each client writes, reads with bands, runs into a conflict, looks back, searches, takes a prompt from
-a skill, is told of a change, keeps a memory, meets what a share hides, and finds the same entries in the deck. Over stdio (`capdeck serve --capsule`) and over HTTP (`capdeck up`), by
+a skill, is notified of a change, keeps a memory, meets what a share hides, and finds the same entries in the deck. Over stdio (`capdeck serve --capsule`) and over HTTP (`capdeck up`), by
 clients of both eras of the protocol, and by the inspector's command line. Ends with `N passed, N failed, 0 skipped` and exits with 1 when
 something failed.
 
@@ -156,20 +156,20 @@ def prompts_and_completions(client, target, _name):
 
 def notifications(client, target, name):
     uri = f"notes://watched-{name}"
-    (told,) = take(client, target, {"do": "watch", "uri": uri, "then": call("capsol_write", {"uri": uri, "content": "x"})})
-    assert told == {"uri": uri}, told
+    (change,) = take(client, target, {"do": "watch", "uri": uri, "then": call("capsol_write", {"uri": uri, "content": "x"})})
+    assert change == {"uri": uri}, change
 
 
 def memory(client, target, name):
     key = f"key-{name}"
-    kept, got, listed = take(
+    saved, got, listed = take(
         client,
         target,
         call("capsol_memory", {"action": "set", "key": key, "value": "remember"}),
         call("capsol_memory", {"action": "get", "key": key}),
         call("capsol_memory", {"action": "list"}),
     )
-    assert facts(got)["value"] == "remember", (kept, got)
+    assert facts(got)["value"] == "remember", (saved, got)
     assert {"key": key, "value": "remember"} in facts(listed)["items"], listed
 
 
@@ -243,8 +243,8 @@ def in_the_deck(client, target, name):
     assert completed["completion"]["values"] == ["style"], completed
     assert argument["completion"]["values"] == ["docs://style"], argument
     write = call("capsules__capsol_write", {"capsule": "team", "uri": other, "content": "changed\n"})
-    (told,) = take(client, target, {"do": "watch", "uri": uri, "then": write})
-    assert told == {"uri": uri}, told
+    (change,) = take(client, target, {"do": "watch", "uri": uri, "then": write})
+    assert change == {"uri": uri}, change
 
 
 def inspected_deck(client, target, name):
@@ -317,7 +317,7 @@ def main():
                     walk(client, target, f"w{number}")
                     passed += 1
                     state = "passed"
-                except Exception as error:  # noqa: BLE001 - every failure is told
+                except Exception as error:  # noqa: BLE001 - every failure is reported
                     failed += 1
                     state = f"FAILED ({type(error).__name__}: {error})"
                 print(f"{label}: {state}")

@@ -13,12 +13,12 @@ class Deck(Host):
     def __init__(self, capdeck: str, root: Path, exposure: str, downstreams):
         super().__init__(capdeck, root, "work")
         # Starting an interpreter takes long on a machine that is busy with other tests.
-        patience = {"startupTimeoutMs": 60_000}
+        timeouts = {"startupTimeoutMs": 60_000}
         servers = {
             one.id: {
                 "name": one.id,
                 "description": f"The {one.label} server of this test",
-                **patience,
+                **timeouts,
                 # The clients ask the server directly in this era; other eras are tests/bridges' subject, and a server may
                 # word the same answer differently in each.
                 "protocolEra": "legacy",

@@ -21,11 +21,11 @@ IS_CURRENT = hasattr(mcp, "Client")
 
 
 # What the server says by itself, in the order it came.
-heard = asyncio.Queue()
+messages = asyncio.Queue()
 
 
 async def hear(message):
-    await heard.put(message)
+    await messages.put(message)
 
 
 @contextlib.asynccontextmanager
@@ -109,7 +109,7 @@ async def perform(client, step, progress):
 
 
 async def watch(client, uri, step):
-    """Watches a resource, makes a step that changes it, and waits to be told."""
+    """Watches a resource, makes a step that changes it, and waits for the notification."""
     if IS_CURRENT and client.protocol_version >= "2026-07-28":
         async with client.listen(resource_subscriptions=[uri]) as events:
             await perform(client, step, [])
@@ -118,7 +118,7 @@ async def watch(client, uri, step):
     await client.subscribe_resource(as_uri(uri))
     await perform(client, step, [])
     while True:
-        message = await heard.get()
+        message = await messages.get()
         message = getattr(message, "root", message)
         if getattr(message, "method", None) == "notifications/resources/updated":
             return {"uri": str(message.params.uri)}

@@ -48,7 +48,7 @@ tools:
   - id: greet
     type: command
     group: local
-    description: Greets somebody
+    description: Greets a person
     def:
       run:
         cmd: printf hello-{{who}}
@@ -148,7 +148,7 @@ def expose_all(walk, _project):
 
 def on_demand(walk, _project):
     ask = lambda name, data: call("call_tool", {"name": name, "data": data})
-    listed, early, told, wrong, right, spoken, unknown, direct = walk.take(
+    listed, early, set_up, wrong, right, spoken, unknown, direct = walk.take(
         {"do": "tools"},
         ask("everything.add", {"a": 2, "b": 3}),
         call("setup_tools", {"skills": ["arithmetic"]}),
@@ -163,12 +163,12 @@ def on_demand(walk, _project):
         assert "5" in text(early), early
     else:
         assert early["isError"] and "is not activated" in text(early), early
-    answer = json.loads(text(told))
+    answer = json.loads(text(set_up))
     assert list(answer) == ["success", "message", "skills", "activeSkills", "tools", "hint"], answer
     assert answer["activeSkills"] == ["arithmetic"], answer
     expected = ["everything.add(a: number, b: number)", "everything.echo(message)", "local.greet(who)"]
     assert sorted(answer["tools"]) == expected, answer
-    assert told["structuredContent"] == answer, told
+    assert set_up["structuredContent"] == answer, set_up
     # The step in which an agent corrects itself.
     correction = json.loads(text(wrong))
     assert wrong["isError"] and list(correction) == ["error", "tool", "schema", "hint"], wrong
@@ -203,7 +203,7 @@ def none(walk, project):
 
 
 def sub_agent(walk, _project):
-    listed, told, sum_, echo, greeting = walk.take(
+    listed, set_up, sum_, echo, greeting = walk.take(
         {"do": "tools"},
         call("setup_tools", {"skills": ["arithmetic"]}),
         call("call_tool", {"name": "everything.add", "data": {"a": 2, "b": 3}}),
@@ -211,7 +211,7 @@ def sub_agent(walk, _project):
         call("call_tool", {"name": "greet", "data": {"who": "out"}}),
     )
     assert names(listed) == ["setup_tools", "call_tool"], names(listed)
-    assert told["structuredContent"]["tools"] == ["everything.add(a: number, b: number)"], told
+    assert set_up["structuredContent"]["tools"] == ["everything.add(a: number, b: number)"], set_up
     assert "5" in text(sum_), sum_
     for outside in (echo, greeting):
         assert outside["isError"] and "TOOL_NOT_FOUND" in text(outside), outside
@@ -251,7 +251,7 @@ def main():
                             walk(Walk(client, target, mode), project)
                             passed += 1
                             state = "passed"
-                        except Exception as error:  # noqa: BLE001 - every failure is told
+                        except Exception as error:  # noqa: BLE001 - every failure is reported
                             failed += 1
                             state = f"FAILED ({type(error).__name__}: {error})"
                         print(f"{label} · {front} · {client.name}, {era}: {state}")

@@ -1,4 +1,4 @@
-"""Clients that are not ours sign in to a host that lets nobody in without a token.
+"""Clients that are not ours sign in to a host that requires a token.
 
 The official Python client finds the host by its challenge, registers, sends its person to the consent page (which this script fills in as a browser
 would), redeems the code and works; what it lacks it asks for by stepping up. The inspector's command line works with the token. An agent without a
@@ -257,7 +257,7 @@ def agent_signs_up(_machine, _inspector, base):
     token, poll_url = signed_up(base, client_id="nightly", capsule="team", role="reader", reason="reads the style")
     ping = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
     status, _, _ = agent.send("/mcp/team", body=ping, headers={**JSON, **token})
-    assert status == 401, "nothing is open before somebody agreed"
+    assert status == 401, "nothing is open before a person agreed"
     approved(base, "nightly")
     status, _, state = agent.send(poll_url, headers=token)
     state = json.loads(state)

@@ -39,20 +39,20 @@ def run(command, folder, **environment):
 
 def python_client(document, folder, url):
     tools = DEPS / "venv-generators" / "bin"
-    said = run(
+    output = run(
         [tools / "openapi-python-client", "generate", "--path", document, "--meta", "none",
          "--config", HERE / "python-client.json", "--output-path", folder / "capdeck_client", "--fail-on-warning"],
         folder, PATH=f"{tools}:{os.environ['PATH']}",
     )
-    if "warning" in said.lower():
+    if "warning" in output.lower():
         raise SystemExit("openapi-python-client warns about the document")
     run([tools / "python", HERE / "task.py", url], folder, PYTHONPATH=str(folder))
 
 
 def typescript_client(document, folder, url):
     node, modules = os.environ["NODE"], DEPS / "generators" / "node_modules"
-    said = run([node, modules / "openapi-typescript" / "bin" / "cli.js", document, "-o", folder / "api.d.ts"], folder)
-    if "warn" in said.lower() or "⚠" in said:
+    output = run([node, modules / "openapi-typescript" / "bin" / "cli.js", document, "-o", folder / "api.d.ts"], folder)
+    if "warn" in output.lower() or "⚠" in output:
         raise SystemExit("openapi-typescript warns about the document")
     (folder / "package.json").write_text('{"type": "module"}')
     (folder / "node_modules").symlink_to(modules)

@@ -10,12 +10,12 @@ fail() {
 
 # What one command printed has to hold a text.
 expect() {
-  local wanted="$1" said
+  local expected="$1" output
   shift
-  said="$("$@" 2>&1)" || true
-  case "$said" in
-    *"$wanted"*) echo "ok: ${*:2} -> $wanted" ;;
-    *) fail "${*:2}: wanted '$wanted', got: $said" ;;
+  output="$("$@" 2>&1)" || true
+  case "$output" in
+    *"$expected"*) echo "ok: ${*:2} -> $expected" ;;
+    *) fail "${*:2}: expected '$expected', got: $output" ;;
   esac
 }
 
@@ -35,16 +35,16 @@ inside() {
   [ "$before" != "$(cat "$key")" ] || fail "the key did not change"
   expect canary-2 "$CAPDECK" vault get OTHER --show
 
-  # A program that cannot reach the keyring is told so at once, and changes nothing.
+  # A program that cannot reach the keyring gets an error at once, and changes nothing.
   local nowhere="unix:path=$HOME/nobody"
   expect "the system's keyring cannot be used" env DBUS_SESSION_BUS_ADDRESS="$nowhere" "$CAPDECK" vault get TOKEN
   expect "the system's keyring cannot be used" env DBUS_SESSION_BUS_ADDRESS="$nowhere" "$CAPDECK" vault rekey --to file
 
   # The name of a key that the keyring does not have.
-  cp "$key" "$HOME/kept-key"
+  cp "$key" "$HOME/saved-key"
   echo 'capdeck-key-in-keyring-v1.0123456789abcdef' >"$key"
   expect 'has no key `0123456789abcdef`' "$CAPDECK" vault get TOKEN
-  cp "$HOME/kept-key" "$key"
+  cp "$HOME/saved-key" "$key"
 
   expect '"home":"file"' compact vault rekey --to file --json
   grep -q '^capdeck-vault-key-v1\.' "$key" || fail "the key file holds no key"

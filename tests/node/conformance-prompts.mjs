@@ -2,8 +2,8 @@
 
 import { redPixel } from './media.mjs';
 
-const said = (content) => ({ role: 'user', content });
-const text = (words) => said({ type: 'text', text: words });
+const userMessage = (content) => ({ role: 'user', content });
+const text = (words) => userMessage({ type: 'text', text: words });
 const argument = (name, description) => ({ name, description, required: true });
 
 const prompts = [
@@ -23,7 +23,7 @@ const prompts = [
     description: 'A prompt that carries a resource',
     arguments: [argument('resourceUri', 'The resource to carry')],
     messages: ({ resourceUri }) => [
-      said({
+      userMessage({
         type: 'resource',
         resource: { uri: resourceUri, mimeType: 'text/plain', text: 'Embedded resource content for testing.' },
       }),
@@ -34,7 +34,7 @@ const prompts = [
     name: 'test_prompt_with_image',
     description: 'A prompt that carries a picture',
     messages: () => [
-      said({ type: 'image', data: redPixel, mimeType: 'image/png' }),
+      userMessage({ type: 'image', data: redPixel, mimeType: 'image/png' }),
       text('Please analyze the image above.'),
     ],
   },

@@ -5,7 +5,7 @@ Starts `capdeck up` with a deck and a capsule in a folder of its own, and lets S
 status, a media type or a body that the document does not have, and nothing forbidden may be taken.
 Exits with 1 when something was.
 
-    python tests/rest/run.py [SECONDS]     150 when nobody says
+    python tests/rest/run.py [SECONDS]     150 by default
 
 Needs CAPDECK (the binary) and CAPDECK_TEST_DEPS, as ./test.sh sets them.
 """

@@ -21,13 +21,13 @@ export function elicit(params) {
 /** Answers each kind of question, after telling of it. */
 export function answering(emit, isBare) {
   if (isBare) return {};
-  const told = (method, reply) => async (request) => {
+  const record = (method, reply) => async (request) => {
     emit('asked', { method, params: request.params ?? {} });
     return reply(request.params);
   };
   return {
-    'elicitation/create': told('elicitation/create', elicit),
-    'sampling/createMessage': told('sampling/createMessage', () => SAMPLE),
-    'roots/list': told('roots/list', () => ROOTS),
+    'elicitation/create': record('elicitation/create', elicit),
+    'sampling/createMessage': record('sampling/createMessage', () => SAMPLE),
+    'roots/list': record('roots/list', () => ROOTS),
   };
 }

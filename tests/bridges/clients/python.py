@@ -101,9 +101,9 @@ def describe(error):
     """The innermost reason: task groups wrap what went wrong."""
     while getattr(error, "exceptions", None):
         error = error.exceptions[0]
-    told = getattr(error, "error", None)
-    if told is not None:
-        return {"code": told.code, "message": told.message, "data": told.data}
+    fault = getattr(error, "error", None)
+    if fault is not None:
+        return {"code": fault.code, "message": fault.message, "data": fault.data}
     return {"message": f"{type(error).__name__}: {error}"}
 
 
