@@ -100,11 +100,9 @@ impl IndexBuilder {
         let mut numbers = vec![0_u32; other.stems.len()];
         for (text, seen) in other.stems {
             let next = self.stems.len() as u32;
-            if let Some(slot) = numbers.get_mut(seen as usize) {
-                *slot = *self.stems.entry(text).or_insert(next);
-            }
+            numbers[seen as usize] = *self.stems.entry(text).or_insert(next);
         }
-        let number = |seen: u32| numbers.get(seen as usize).copied().unwrap_or_default();
+        let number = |seen: u32| numbers[seen as usize];
         let (documents, places) = (self.document_count(), self.capabilities.len() as u32);
         let (entries, words) = (self.terms.len() as u32, self.name_words.len() as u32);
         self.terms.extend(other.terms.into_iter().map(number));
@@ -200,12 +198,11 @@ impl IndexBuilder {
             if self.weights.len() <= term as usize {
                 self.weights.resize(term as usize + 1, 0.0);
             }
-            if let Some(sum) = self.weights.get_mut(term as usize) {
-                if *sum == 0.0 {
-                    self.touched.push(term);
-                }
-                *sum += weight;
+            let sum = &mut self.weights[term as usize];
+            if *sum == 0.0 {
+                self.touched.push(term);
             }
+            *sum += weight;
         }
     }
 
@@ -226,22 +223,18 @@ impl IndexBuilder {
     fn finish(self) -> ToolIndex {
         let mut sorted: Vec<(Box<str>, u32)> = self.stems.into_iter().collect();
         sorted.sort_unstable();
-        let mut terms = TermTable::default();
         let mut numbers = vec![0_u32; sorted.len()];
-        for (number, (text, seen)) in sorted.into_iter().enumerate() {
-            terms.push(&text);
-            if let Some(slot) = numbers.get_mut(seen as usize) {
-                *slot = number as u32;
-            }
+        for (number, (_, seen)) in sorted.iter().enumerate() {
+            numbers[*seen as usize] = number as u32;
         }
-        let number = |seen: u32| numbers.get(seen as usize).copied().unwrap_or_default();
-
+        let number = |seen: u32| numbers[seen as usize];
+        let terms = TermTable::new(sorted.into_iter().map(|(text, _)| text).collect());
         let mut cards: FxHashMap<u32, Vec<(u32, f32)>> = FxHashMap::default();
         for (term, capability, strength) in self.cards {
             cards.entry(number(term)).or_default().push((capability, strength));
         }
         let (starts, documents, strengths) =
-            invert(terms.len(), &self.starts, &self.terms, &self.strengths, number);
+            invert(terms.terms.len(), &self.starts, &self.terms, &self.strengths, number);
         ToolIndex {
             terms,
             starts,
@@ -282,9 +275,7 @@ fn invert(
 ) -> (Vec<u32>, Vec<u32>, Vec<u8>) {
     let mut starts = vec![0_u32; terms + 1];
     for term in document_terms {
-        if let Some(count) = starts.get_mut(number(*term) as usize + 1) {
-            *count += 1;
-        }
+        starts[number(*term) as usize + 1] += 1;
     }
     let mut sum = 0;
     for start in &mut starts {
@@ -297,18 +288,12 @@ fn invert(
     for (document, bounds) in document_starts.windows(2).enumerate() {
         let &[from, to] = bounds else { continue };
         let range = from as usize..to as usize;
-        let entries = document_terms.get(range.clone()).into_iter().flatten();
-        let values = document_strengths.get(range).into_iter().flatten();
-        for (term, strength) in entries.zip(values) {
-            if let Some(at) = next.get_mut(number(*term) as usize) {
-                if let Some(slot) = documents.get_mut(*at as usize) {
-                    *slot = document as u32;
-                }
-                if let Some(slot) = strengths.get_mut(*at as usize) {
-                    *slot = *strength;
-                }
-                *at += 1;
-            }
+        for (term, strength) in document_terms[range.clone()].iter().zip(&document_strengths[range])
+        {
+            let at = &mut next[number(*term) as usize];
+            documents[*at as usize] = document as u32;
+            strengths[*at as usize] = *strength;
+            *at += 1;
         }
     }
     (starts, documents, strengths)

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use capdeck_definition::Definition;
 
-use super::texts::{SchemaParameters, SchemaTexts, TextList};
+use super::texts::{LenientValue, SchemaParameters, SchemaTexts, Texts};
 use crate::Tool;
 
 /// A part of a document.
@@ -49,7 +49,7 @@ const fn field(weight: f32, usual_length: f32, damping: f32) -> SearchField {
 pub(super) fn read_tool(tool: &Tool, mut feed: impl FnMut(SearchField, &[Cow<'_, str>])) {
     let member = |key: &str| {
         let raw = tool.raw().get(key)?;
-        serde_json::from_str::<TextList<'_>>(raw.get()).ok()
+        serde_json::from_str::<LenientValue<Texts<'_>>>(raw.get()).ok()
     };
     for (key, field) in [
         ("title", TITLE),
@@ -58,11 +58,11 @@ pub(super) fn read_tool(tool: &Tool, mut feed: impl FnMut(SearchField, &[Cow<'_,
         ("useWhen", USE_WHEN),
         ("avoidWhen", AVOID_WHEN),
     ] {
-        if let Some(TextList(texts)) = member(key) {
+        if let Some(LenientValue(texts)) = member(key) {
             feed(field, &texts);
         }
     }
-    if let Some(TextList(texts)) = member("description")
+    if let Some(LenientValue(texts)) = member("description")
         && let Some(text) = texts.first()
     {
         let (summary, details) = split_summary(text);
@@ -70,7 +70,8 @@ pub(super) fn read_tool(tool: &Tool, mut feed: impl FnMut(SearchField, &[Cow<'_,
         feed(DETAILS, &[Cow::Borrowed(head(details, MAX_DETAILS_BYTES))]);
     }
     let schema = tool.input_schema().map(|raw| serde_json::from_str::<SchemaTexts<'_>>(raw.get()));
-    if let Some(Ok(SchemaTexts { properties: SchemaParameters { names, mut texts } })) = schema {
+    if let Some(Ok(SchemaTexts { properties })) = schema {
+        let SchemaParameters { names, mut texts } = properties.0;
         for text in &mut texts {
             if text.len() > MAX_PARAMETER_TEXT_BYTES {
                 *text = Cow::Owned(head(text, MAX_PARAMETER_TEXT_BYTES).to_owned());

@@ -44,8 +44,7 @@ pub(super) struct IndexedCapability {
 /// The sorted vocabulary.
 #[derive(Debug, Default)]
 pub(super) struct TermTable {
-    text: String,
-    ends: Vec<u32>,
+    pub(super) terms: Vec<Box<str>>,
     /// Which letters each term has, to pass over hopeless candidates for typing errors.
     pub(super) letters: Vec<u32>,
 }
@@ -57,18 +56,12 @@ impl ToolIndex {
     }
 
     pub(super) fn postings(&self, term: u32) -> (&[u32], &[u8]) {
-        let bound = |term: usize| self.starts.get(term).map_or(0, |start| *start as usize);
-        let range = bound(term as usize)..bound(term as usize + 1);
-        (
-            self.documents.get(range.clone()).unwrap_or_default(),
-            self.strengths.get(range).unwrap_or_default(),
-        )
+        let range = bounds(&self.starts, term);
+        (&self.documents[range.clone()], &self.strengths[range])
     }
 
     pub(super) fn name_words(&self, document: u32) -> &[u32] {
-        let bound = |at: usize| self.name_starts.get(at).map_or(0, |start| *start as usize);
-        let range = bound(document as usize)..bound(document as usize + 1);
-        self.name_words.get(range).unwrap_or_default()
+        &self.name_words[bounds(&self.name_starts, document)]
     }
 
     pub(super) fn document_count(&self) -> usize {
@@ -84,47 +77,27 @@ impl ToolIndex {
 }
 
 impl TermTable {
-    pub(super) fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    pub(super) fn get(&self, term: usize) -> &str {
-        let start = term
-            .checked_sub(1)
-            .and_then(|before| self.ends.get(before))
-            .map_or(0, |end| *end as usize);
-        let end = self.ends.get(term).map_or(start, |end| *end as usize);
-        self.text.get(start..end).unwrap_or_default()
-    }
-
-    /// Adds a term; terms come sorted.
-    pub(super) fn push(&mut self, term: &str) {
-        self.text.push_str(term);
-        self.ends.push(self.text.len() as u32);
-        self.letters.push(letters(term));
-    }
-
-    /// The first term that is not before `wanted`.
-    fn lower_bound(&self, wanted: &str) -> usize {
-        let (mut low, mut high) = (0, self.len());
-        while low < high {
-            let middle = (low + high) / 2;
-            if self.get(middle) < wanted { low = middle + 1 } else { high = middle }
-        }
-        low
+    /// A vocabulary of terms that are sorted.
+    pub(super) fn new(terms: Vec<Box<str>>) -> Self {
+        Self { letters: terms.iter().map(|term| letters(term)).collect(), terms }
     }
 
     pub(super) fn find(&self, wanted: &str) -> Option<u32> {
-        let at = self.lower_bound(wanted);
-        (at < self.len() && self.get(at) == wanted).then_some(at as u32)
+        self.terms.binary_search_by(|term| (**term).cmp(wanted)).ok().map(|at| at as u32)
     }
 
     /// The terms that start with `prefix`.
-    pub(super) fn starting_with(&self, prefix: &str) -> Range<usize> {
-        let start = self.lower_bound(prefix);
-        let length = (start..self.len()).take_while(|at| self.get(*at).starts_with(prefix)).count();
-        start..start + length
+    pub(super) fn starting_with(&self, prefix: &str) -> impl Iterator<Item = u32> {
+        let start = self.terms.partition_point(|term| **term < *prefix);
+        let terms = self.terms.iter().enumerate().skip(start);
+        terms.take_while(move |(_, term)| term.starts_with(prefix)).map(|(at, _)| at as u32)
     }
+}
+
+/// Where the entries of one number are.
+fn bounds(starts: &[u32], number: u32) -> Range<usize> {
+    let at = number as usize;
+    starts[at] as usize..starts[at + 1] as usize
 }
 
 /// A bit per letter and one for digits.

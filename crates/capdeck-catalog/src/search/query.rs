@@ -104,8 +104,8 @@ fn group(index: &ToolIndex, word: &str, present: &impl Fn(u32) -> bool) -> TermG
     }
     let weight = if exact.is_some() { PREFIX_WITH_EXACT_WEIGHT } else { PREFIX_WEIGHT };
     if word.chars().count() >= 3 {
-        let longer = index.terms.starting_with(word).map(|term| term as u32);
-        for term in longer.filter(|term| present(*term)).take(MAX_PREFIX_TERMS) {
+        let longer = index.terms.starting_with(word).filter(|term| present(*term));
+        for term in longer.take(MAX_PREFIX_TERMS) {
             group.add(term, weight);
         }
     }
@@ -125,13 +125,10 @@ fn typos(index: &ToolIndex, word: &str, present: &impl Fn(u32) -> bool, group: &
     };
     let own = letters(word);
     let mut found: Vec<(usize, u32)> = Vec::new();
-    for (term, set) in index.terms.letters.iter().enumerate() {
+    for (term, (text, set)) in index.terms.terms.iter().zip(&index.terms.letters).enumerate() {
         // One edit changes at most two letters of the set; most of the vocabulary ends here.
-        if (own ^ set).count_ones() as usize > 2 * most {
-            continue;
-        }
-        let text = index.terms.get(term);
-        if text.len().abs_diff(length) > most {
+        let is_hopeless = (own ^ set).count_ones() as usize > 2 * most;
+        if is_hopeless || text.len().abs_diff(length) > most {
             continue;
         }
         let distance = strsim::osa_distance(word, text);

@@ -135,26 +135,16 @@ impl ToolIndex {
             for range in ranges {
                 let from = documents.partition_point(|document| *document < range.start);
                 let to = documents.partition_point(|document| *document < range.end);
-                let documents = documents.get(from..to).unwrap_or_default();
-                let strengths = strengths.get(from..to).unwrap_or_default();
-                for (document, strength) in documents.iter().zip(strengths) {
-                    if let Some(best) = scratch.group.get_mut(*document as usize) {
-                        if *best == 0.0 {
-                            scratch.touched.push(*document);
-                        }
-                        *best = best.max(f32::from(*strength) * scale);
-                    }
+                for (document, strength) in documents[from..to].iter().zip(&strengths[from..to]) {
+                    let best = scratch.touch(*document);
+                    *best = best.max(f32::from(*strength) * scale);
                 }
             }
         }
         for (documents, strength) in self.best_cards(group, visible) {
             for document in documents {
-                if let Some(best) = scratch.group.get_mut(document as usize) {
-                    if *best == 0.0 {
-                        scratch.touched.push(document);
-                    }
-                    *best = 1.0 - (1.0 - *best) * (1.0 - strength);
-                }
+                let best = scratch.touch(document);
+                *best = 1.0 - (1.0 - *best) * (1.0 - strength);
             }
         }
     }
@@ -186,7 +176,7 @@ impl ToolIndex {
         let mut heap: BinaryHeap<RankCandidate> = BinaryHeap::with_capacity(kept + 1);
         let mut total = 0;
         for range in ranges {
-            let scores = scores.get(range.start as usize..range.end as usize).unwrap_or_default();
+            let scores = &scores[range.start as usize..range.end as usize];
             for (document, score) in range.clone().zip(scores) {
                 if *score <= 0.0 {
                     continue;
@@ -203,12 +193,10 @@ impl ToolIndex {
         }
         let mut best: Vec<RankCandidate> = heap.into_sorted_vec();
         let head = best.len().min(MAX_RERANKED_DOCUMENTS);
-        if let Some(head) = best.get_mut(..head) {
-            for candidate in head.iter_mut() {
-                candidate.score *= 1.0 + bonus.of(self.name_words(candidate.document));
-            }
-            head.sort_unstable();
+        for candidate in &mut best[..head] {
+            candidate.score *= 1.0 + bonus.of(self.name_words(candidate.document));
         }
+        best[..head].sort_unstable();
         best.truncate(wanted);
         let best =
             best.into_iter().map(|candidate| (candidate.document, candidate.score)).collect();
@@ -222,15 +210,22 @@ impl ScoreBuffers {
         self.group.resize(documents, 0.0);
     }
 
+    /// How strongly a document expresses the idea at hand so far.
+    fn touch(&mut self, document: u32) -> &mut f32 {
+        let strength = &mut self.group[document as usize];
+        if *strength == 0.0 {
+            self.touched.push(document);
+        }
+        strength
+    }
+
     /// Adds the idea at hand to the scores, weighed by how rare it is, and clears it.
     fn add_group_scores(&mut self, corpus: usize) -> f32 {
         let (corpus, found) = (corpus as f32, self.touched.len() as f32);
         let rarity = (1.0 + (corpus - found + 0.5) / (found + 0.5)).ln().powf(RARITY_EXPONENT);
         for document in self.touched.drain(..) {
             let at = document as usize;
-            if let (Some(score), Some(group)) = (self.scores.get_mut(at), self.group.get_mut(at)) {
-                *score += rarity * std::mem::take(group);
-            }
+            self.scores[at] += rarity * std::mem::take(&mut self.group[at]);
         }
         rarity
     }

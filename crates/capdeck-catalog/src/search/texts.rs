@@ -3,160 +3,145 @@
 //! Indexing reads every schema of every tool, so this is where its time goes; and whatever a server
 //! puts into a schema must not stop the rest of it from being read.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, marker::PhantomData};
 
 use serde::{
     Deserialize, Deserializer,
     de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 
-/// The strings of a string or of a list of strings; nothing of anything else.
-pub(super) struct TextList<'a>(pub(super) Vec<Cow<'a, str>>);
+/// Texts as they stand in the JSON.
+pub(super) type Texts<'a> = Vec<Cow<'a, str>>;
 
 /// The texts of an input schema's top level.
 #[derive(Deserialize)]
 pub(super) struct SchemaTexts<'a> {
     #[serde(borrow, default)]
-    pub(super) properties: SchemaParameters<'a>,
+    pub(super) properties: LenientValue<SchemaParameters<'a>>,
 }
 
 /// Names of the top-level parameters; their descriptions and choices.
 #[derive(Default)]
 pub(super) struct SchemaParameters<'a> {
-    pub(super) names: Vec<Cow<'a, str>>,
-    pub(super) texts: Vec<Cow<'a, str>>,
+    pub(super) names: Texts<'a>,
+    pub(super) texts: Texts<'a>,
 }
 
 /// Description and choices of one parameter.
-struct ParameterTexts<'a>(Vec<Cow<'a, str>>);
+#[derive(Default)]
+struct ParameterTexts<'a>(Texts<'a>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for TextList<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextsVisitor).map(TextList)
+/// A value that is read whatever its kind is.
+#[derive(Default)]
+pub(super) struct LenientValue<T>(pub(super) T);
+
+/// What is read of a JSON value. Kinds that are not overridden are passed over.
+pub(super) trait ReadLenient<'de>: Default {
+    fn text(_: Cow<'de, str>) -> Self {
+        Self::default()
+    }
+
+    fn list<A: SeqAccess<'de>>(mut items: A) -> Result<Self, A::Error> {
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Self::default())
+    }
+
+    fn map<A: MapAccess<'de>>(mut members: A) -> Result<Self, A::Error> {
+        while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Self::default())
     }
 }
 
-struct TextsVisitor;
-
-/// Declares that values of other kinds are passed over, whatever a schema puts there.
-macro_rules! pass_over {
-    ($($method:ident: $type:ty),*) => {
-        $(fn $method<E>(self, _: $type) -> Result<Self::Value, E> {
-            Ok(Self::Value::default())
-        })*
-        fn visit_unit<E>(self) -> Result<Self::Value, E> {
-            Ok(Self::Value::default())
-        }
-    };
+impl<'de, T: ReadLenient<'de>> Deserialize<'de> for LenientValue<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(LenientVisitor(PhantomData)).map(LenientValue)
+    }
 }
 
-impl<'de> Visitor<'de> for TextsVisitor {
-    type Value = Vec<Cow<'de, str>>;
+struct LenientVisitor<T>(PhantomData<T>);
+
+impl<'de, T: ReadLenient<'de>> Visitor<'de> for LenientVisitor<T> {
+    type Value = T;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("any value")
     }
 
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(vec![Cow::Borrowed(text)])
+    fn visit_unit<E>(self) -> Result<T, E> {
+        Ok(T::default())
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(vec![Cow::Owned(text.to_owned())])
+    fn visit_bool<E>(self, _: bool) -> Result<T, E> {
+        Ok(T::default())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+    fn visit_i64<E>(self, _: i64) -> Result<T, E> {
+        Ok(T::default())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<T, E> {
+        Ok(T::default())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<T, E> {
+        Ok(T::default())
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<T, E> {
+        Ok(T::text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<T, E> {
+        Ok(T::text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<T, A::Error> {
+        T::list(items)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<T, A::Error> {
+        T::map(members)
+    }
+}
+
+/// The strings of a string or of a list of strings.
+impl<'de: 'a, 'a> ReadLenient<'de> for Texts<'a> {
+    fn text(text: Cow<'de, str>) -> Self {
+        vec![text]
+    }
+
+    fn list<A: SeqAccess<'de>>(mut items: A) -> Result<Self, A::Error> {
         let mut all = Vec::new();
-        while let Some(TextList(mut texts)) = items.next_element()? {
+        while let Some(LenientValue(mut texts)) = items.next_element::<LenientValue<Self>>()? {
             all.append(&mut texts);
         }
         Ok(all)
     }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
-        while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Vec::new())
-    }
-
-    pass_over!(visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64);
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for SchemaParameters<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ParametersVisitor)
-    }
-}
-
-struct ParametersVisitor;
-
-impl<'de> Visitor<'de> for ParametersVisitor {
-    type Value = SchemaParameters<'de>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("any value")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
-        let mut all = SchemaParameters::default();
-        while let Some(TextList(mut name)) = members.next_key()? {
-            let ParameterTexts(mut texts) = members.next_value()?;
+impl<'de: 'a, 'a> ReadLenient<'de> for SchemaParameters<'a> {
+    fn map<A: MapAccess<'de>>(mut members: A) -> Result<Self, A::Error> {
+        let mut all = Self::default();
+        while let Some(LenientValue(mut name)) = members.next_key::<LenientValue<Texts<'a>>>()? {
+            let LenientValue(ParameterTexts(mut texts)) = members.next_value()?;
             all.names.append(&mut name);
             all.texts.append(&mut texts);
         }
         Ok(all)
     }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-        while items.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(SchemaParameters::default())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-        Ok(SchemaParameters::default())
-    }
-
-    pass_over!(visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64);
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for ParameterTexts<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ParameterVisitor).map(ParameterTexts)
-    }
-}
-
-struct ParameterVisitor;
-
-impl<'de> Visitor<'de> for ParameterVisitor {
-    type Value = Vec<Cow<'de, str>>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("any value")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+impl<'de: 'a, 'a> ReadLenient<'de> for ParameterTexts<'a> {
+    fn map<A: MapAccess<'de>>(mut members: A) -> Result<Self, A::Error> {
         let mut all = Vec::new();
-        while let Some(TextList(key)) = members.next_key()? {
-            match key.first().map(AsRef::as_ref) {
-                Some("description" | "enum") => {
-                    let TextList(mut texts) = members.next_value()?;
-                    all.append(&mut texts);
-                }
-                _ => {
-                    members.next_value::<IgnoredAny>()?;
-                }
+        while let Some(LenientValue(key)) = members.next_key::<LenientValue<Texts<'a>>>()? {
+            if matches!(key.first().map(AsRef::as_ref), Some("description" | "enum")) {
+                let LenientValue(mut texts) = members.next_value::<LenientValue<Texts<'a>>>()?;
+                all.append(&mut texts);
+            } else {
+                members.next_value::<IgnoredAny>()?;
             }
         }
-        Ok(all)
+        Ok(Self(all))
     }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-        while items.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Vec::new())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-        Ok(Vec::new())
-    }
-
-    pass_over!(visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64);
 }

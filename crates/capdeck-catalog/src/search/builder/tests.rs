@@ -42,8 +42,7 @@ fn reading_in_parts_gives_the_same_index() {
         builders.for_each(|builder| joined.absorb(builder));
         let joined = joined.finish();
         let facts = |index: &ToolIndex| {
-            let terms: Vec<String> =
-                (0..index.terms.len()).map(|term| index.terms.get(term).to_owned()).collect();
+            let terms = index.terms.terms.clone();
             let ranges: Vec<_> =
                 index.capabilities.iter().map(|indexed| indexed.documents.clone()).collect();
             let mut cards: Vec<_> = index.cards.clone().into_iter().collect();
