@@ -40,7 +40,7 @@ impl ArgumentCheck {
             Ok(validator) => check.validator = Some(validator),
             Err(error) => check.problem = Some(format!("the input schema is not sound: {error}")),
         }
-        check.shape = InputShape::from_schema(schema);
+        check.shape = InputShape { root: schema };
         check
     }
 

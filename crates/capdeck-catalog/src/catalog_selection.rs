@@ -1,16 +1,17 @@
-//! A choice of tools, written down before anybody knows which tools there are.
+//! A choice of tools, written down before it is known which tools there are.
 
 use std::collections::{HashMap, HashSet};
 
 use capdeck_definition::{Glob, capability_file::plain_tool_name};
+use indexmap::IndexMap;
 
-/// Capabilities and tools by name. What it chooses is told against a catalog.
+/// Capabilities and tools by name. What it chooses is decided against a catalog.
 ///
 /// Names without a pattern are looked up: a capability file may choose thousands of tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CatalogSelection {
     named: HashMap<String, ToolSelection>,
-    patterns: Vec<(Glob, ToolSelection)>,
+    patterns: IndexMap<Glob, ToolSelection>,
 }
 
 /// What is chosen of one capability.
@@ -23,27 +24,32 @@ struct ToolSelection {
     patterns: Vec<Glob>,
 }
 
-/// One line of a choice.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SelectionItem {
-    pub capability: Glob,
-    /// `None` chooses the whole capability, with its resources and prompts.
-    pub tool: Option<ToolSelector>,
-}
-
-/// How a tool is named by a choice.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ToolSelector {
-    /// By a pattern of its own name.
-    Pattern(Glob),
-    /// As capability files do: `_` stands for what some clients cannot send.
-    CapabilityFileName(String),
-}
-
 impl CatalogSelection {
     /// The whole of one capability.
     pub fn whole(id: &str) -> Self {
-        std::iter::once(SelectionItem { capability: Glob::new(id), tool: None }).collect()
+        let mut selection = Self::default();
+        selection.add_capability(&Glob::new(id));
+        selection
+    }
+
+    /// Chooses whole capabilities, with their resources and prompts.
+    pub fn add_capability(&mut self, capability: &Glob) {
+        self.entry(capability).whole = true;
+    }
+
+    /// Chooses tools by a pattern of their own names.
+    pub fn add_tools(&mut self, capability: &Glob, tool: Glob) {
+        let tools = self.entry(capability);
+        if tool.is_plain() {
+            tools.names.insert(tool.as_str().to_owned());
+        } else {
+            tools.patterns.push(tool);
+        }
+    }
+
+    /// Chooses one tool as capability files name it: `_` stands for what some clients cannot send.
+    pub fn add_plain_name(&mut self, capability: &str, tool: &str) {
+        self.entry(&Glob::new(capability)).plain_names.insert(plain_tool_name(tool));
     }
 
     pub fn is_empty(&self) -> bool {
@@ -55,7 +61,9 @@ impl CatalogSelection {
         for (capability, tools) in other.named {
             self.named.entry(capability).or_default().extend(tools);
         }
-        self.patterns.extend(other.patterns);
+        for (capability, tools) in other.patterns {
+            self.patterns.entry(capability).or_default().extend(tools);
+        }
     }
 
     /// True when all of a capability is chosen. `ids` are its own and those of the sets around it.
@@ -80,33 +88,16 @@ impl CatalogSelection {
         named.chain(patterns.map(|(_, tools)| tools))
     }
 
-    fn add(&mut self, pick: SelectionItem) {
-        let tools = ToolSelection::of(pick.tool);
-        if pick.capability.is_plain() {
-            let id = pick.capability.as_str().to_owned();
-            self.named.entry(id).or_default().extend(tools);
+    fn entry(&mut self, capability: &Glob) -> &mut ToolSelection {
+        if capability.is_plain() {
+            self.named.entry(capability.as_str().to_owned()).or_default()
         } else {
-            self.patterns.push((pick.capability, tools));
+            self.patterns.entry(capability.clone()).or_default()
         }
     }
 }
 
 impl ToolSelection {
-    fn of(tool: Option<ToolSelector>) -> Self {
-        let mut tools = Self::default();
-        match tool {
-            None => tools.whole = true,
-            Some(ToolSelector::CapabilityFileName(name)) => {
-                tools.plain_names.insert(plain_tool_name(&name));
-            }
-            Some(ToolSelector::Pattern(pattern)) if pattern.is_plain() => {
-                tools.names.insert(pattern.as_str().to_owned());
-            }
-            Some(ToolSelector::Pattern(pattern)) => tools.patterns.push(pattern),
-        }
-        tools
-    }
-
     fn extend(&mut self, other: Self) {
         self.whole |= other.whole;
         self.names.extend(other.names);
@@ -122,44 +113,15 @@ impl ToolSelection {
     }
 }
 
-impl FromIterator<SelectionItem> for CatalogSelection {
-    fn from_iter<I: IntoIterator<Item = SelectionItem>>(picks: I) -> Self {
-        let mut selection = Self::default();
-        picks.into_iter().for_each(|pick| selection.add(pick));
-        selection
-    }
-}
-
-impl SelectionItem {
-    /// `capability.tool`, or a capability alone. Both sides may be patterns.
-    pub fn parse(text: &str) -> Self {
-        match text.split_once('.') {
-            Some((capability, tool)) => Self::tool(capability, tool),
-            None => Self { capability: Glob::new(text), tool: None },
-        }
-    }
-
-    /// One tool of a capability.
-    pub fn tool(capability: &str, tool: &str) -> Self {
-        let tool = ToolSelector::Pattern(Glob::new(tool));
-        Self { capability: Glob::new(capability), tool: Some(tool) }
-    }
-
-    /// One tool of a capability, as a capability file refers to it.
-    pub fn spoken(capability: &str, tool: &str) -> Self {
-        let tool = ToolSelector::CapabilityFileName(tool.to_owned());
-        Self { capability: Glob::new(capability), tool: Some(tool) }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_choice_is_of_whole_capabilities_or_of_tools() {
-        let chosen: CatalogSelection =
-            ["git*.list_*", "notes", "a.b.c"].map(SelectionItem::parse).into_iter().collect();
+        let mut chosen = CatalogSelection::whole("notes");
+        chosen.add_tools(&Glob::new("git*"), Glob::new("list_*"));
+        chosen.add_tools(&Glob::new("a"), Glob::new("b.c"));
         for (ids, tool, expected) in [
             (&["github"][..], "list_issues", true),
             (&["github"], "create_issue", false),
@@ -174,11 +136,11 @@ mod tests {
         assert!(chosen.has_all_of(&["notes"]) && !chosen.has_all_of(&["github"]));
         assert!(chosen.has_some_of(&["github"]) && !chosen.has_some_of(&["other"]));
         assert!(!CatalogSelection::default().has_some_of(&["notes"]));
-        let spoken: CatalogSelection =
-            [SelectionItem::spoken("files", "get_info")].into_iter().collect();
-        assert!(spoken.has(&["files"], "get/info") && !spoken.has(&["files"], "get-info"));
-        let pattern: CatalogSelection =
-            [SelectionItem::tool("files", "get_info")].into_iter().collect();
+        let mut plain = CatalogSelection::default();
+        plain.add_plain_name("files", "get_info");
+        assert!(plain.has(&["files"], "get/info") && !plain.has(&["files"], "get-info"));
+        let mut pattern = CatalogSelection::default();
+        pattern.add_tools(&Glob::new("files"), Glob::new("get_info"));
         assert!(!pattern.has(&["files"], "get/info"));
     }
 }

@@ -68,28 +68,13 @@ impl<'a> CommandNames<'a> {
 
     /// The group that a word names: by the capability's own id, or by the id written as a word.
     pub fn group(&self, word: &str) -> Result<&'a Arc<Capability>, NameLookupError> {
-        let named = |one: &&(String, &'a Arc<Capability>)| one.1.definition.id.as_str() == word;
-        if let Some((_, capability)) = self.groups.iter().find(named) {
-            return Ok(capability);
-        }
-        let wanted = command_word(word);
-        let ids = self.groups.iter().map(|(_, capability)| capability);
-        let found = ids.filter(|one| command_word(one.definition.id.as_str()) == wanted);
-        match found.collect::<Vec<_>>().as_slice() {
-            [capability] => Ok(capability),
-            several @ [_, _, ..] => Err(NameLookupError::Ambiguous {
-                names: several.iter().map(|one| one.definition.id.to_string()).collect(),
-            }),
-            [] => {
-                let known = self.ungrouped.and_then(|one| one.discovery.as_ref());
-                let tools = known.map(|known| known.tools.as_slice()).unwrap_or_default();
-                let words = CommandWords::of_tools(tools);
-                let tools: Vec<String> = tools.iter().map(|tool| words.get(tool.name())).collect();
-                let groups = self.groups.iter().map(|(known, _)| known.as_str());
-                let near = nearest(word, groups.chain(tools.iter().map(String::as_str)));
-                Err(NameLookupError::Unknown { nearest: near.map(str::to_owned) })
-            }
-        }
+        let groups = self.groups.iter().map(|(_, one)| (one.definition.id.as_str(), *one));
+        find_by_word(groups, word, || {
+            let known = self.ungrouped.and_then(|one| one.discovery.as_ref());
+            let tools = known.map(|known| known.tools.as_slice()).unwrap_or_default();
+            let groups = self.groups.iter().map(|(word, _)| word.clone());
+            groups.chain(CommandWords::list(tools)).collect()
+        })
     }
 }
 
@@ -110,6 +95,12 @@ impl CommandWords {
     /// The words of these tools.
     pub fn of_tools(tools: &[Arc<Tool>]) -> Self {
         Self::of(tools.iter().map(|tool| tool.name()))
+    }
+
+    /// What to type for each of these tools.
+    fn list(tools: &[Arc<Tool>]) -> Vec<String> {
+        let words = Self::of_tools(tools);
+        tools.iter().map(|tool| words.get(tool.name())).collect()
     }
 
     /// What to type for one of the names, quoted for a shell: the name as a word, or the name itself where several are
@@ -143,25 +134,30 @@ pub fn tool_by_word<'a>(
     tools: &'a [Arc<Tool>],
     word: &str,
 ) -> Result<&'a Arc<Tool>, NameLookupError> {
-    if let Some(tool) = tools.iter().find(|tool| tool.name() == word) {
-        return Ok(tool);
+    let named = tools.iter().map(|tool| (tool.name(), tool));
+    find_by_word(named, word, || CommandWords::list(tools))
+}
+
+/// What a word names among `named`. `words` are the words to type for what there is.
+fn find_by_word<'n, T>(
+    named: impl Iterator<Item = (&'n str, T)> + Clone,
+    word: &str,
+    words: impl FnOnce() -> Vec<String>,
+) -> Result<T, NameLookupError> {
+    if let Some((_, found)) = named.clone().find(|(name, _)| *name == word) {
+        return Ok(found);
     }
-    let wanted = command_word(word);
-    let same = |tool: &&Arc<Tool>| command_word(tool.name()) == wanted;
-    let found: Vec<&Arc<Tool>> = tools.iter().filter(same).collect();
-    match found.as_slice() {
-        [tool] => Ok(tool),
-        [] => {
-            let words = CommandWords::of_tools(tools);
-            let words: Vec<String> = tools.iter().map(|tool| words.get(tool.name())).collect();
-            let near = nearest(word, words.iter().map(String::as_str));
-            Err(NameLookupError::Unknown { nearest: near.map(str::to_owned) })
-        }
-        several => {
-            let names = several.iter().map(|tool| tool.name().to_owned()).collect();
-            Err(NameLookupError::Ambiguous { names })
-        }
+    let typed = command_word(word);
+    let mut found: Vec<(&str, T)> = named.filter(|(name, _)| command_word(name) == typed).collect();
+    if found.len() > 1 {
+        let names = found.iter().map(|(name, _)| (*name).to_owned()).collect();
+        return Err(NameLookupError::Ambiguous { names });
     }
+    found.pop().map(|(_, found)| found).ok_or_else(|| {
+        let words = words();
+        let near = nearest(word, words.iter().map(String::as_str));
+        NameLookupError::Unknown { nearest: near.map(str::to_owned) }
+    })
 }
 
 /// A name as people type it: lower case, words joined by single hyphens, dots kept.

@@ -8,7 +8,7 @@ use capdeck_definition::{
     capability_file::{SkillDeclaration, ToolDeclaration, without_at},
 };
 
-use crate::{Capability, CatalogSelection, SelectionItem};
+use crate::{Capability, CatalogSelection};
 
 /// Which part of the catalog somebody is given.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -62,7 +62,9 @@ impl DeckParts {
 
     fn add(&mut self, file: &CapabilityFile) {
         let selection = |references: &[String]| -> CatalogSelection {
-            references.iter().filter_map(|reference| pick(file, reference)).collect()
+            let mut chosen = CatalogSelection::default();
+            references.iter().for_each(|reference| choose(file, reference, &mut chosen));
+            chosen
         };
         self.ungrouped = file.ids.groups.get(&None).cloned();
         let skills = file.skills.iter();
@@ -88,9 +90,9 @@ impl DeckParts {
         let is_required =
             |(id, tool): &(&CapabilityId, &ToolDeclaration)| required.has(&[id.as_str()], &tool.id);
         let declared = file.tools.iter().filter_map(|tool| Some((file.capability_of(tool)?, tool)));
-        let unused = declared.filter(|declared| !is_required(declared));
-        self.shelved =
-            unused.map(|(id, tool)| SelectionItem::tool(id.as_str(), &tool.id)).collect();
+        for (id, tool) in declared.filter(|declared| !is_required(declared)) {
+            self.shelved.add_tools(&Glob::new(id.as_str()), Glob::new(tool.id.as_str()));
+        }
     }
 
     /// True when a tool is kept from agents because no skill of the capability file requires it.
@@ -130,30 +132,24 @@ impl DeckParts {
     }
 }
 
-/// What a reference of a capability file chooses: one tool, or a whole server.
-fn pick(file: &CapabilityFile, reference: &str) -> Option<SelectionItem> {
+/// Adds what a reference of a capability file chooses: one tool, or a whole server.
+fn choose(file: &CapabilityFile, reference: &str, chosen: &mut CatalogSelection) {
     if let Some((id, tool)) = file.locate(reference) {
-        return Some(SelectionItem::spoken(id.as_str(), &tool));
+        chosen.add_plain_name(id.as_str(), &tool);
+    } else if let Some(id) = file.ids.servers.get(without_at(reference)) {
+        chosen.add_capability(&Glob::new(id.as_str()));
     }
-    let id = file.ids.servers.get(without_at(reference))?;
-    Some(SelectionItem { capability: Glob::new(id.as_str()), tool: None })
 }
 
 impl From<&ViewConfig> for NamedView {
     fn from(view: &ViewConfig) -> Self {
-        let whole =
-            |capability: &_| SelectionItem { capability: Clone::clone(capability), tool: None };
-        let capabilities = view.capabilities.iter().map(whole);
-        // A capability alone among the tools means all of its tools, and nothing else of it.
-        let tool = |name: &Glob| match name.as_str().split_once('.') {
-            Some((capability, tool)) => SelectionItem::tool(capability, tool),
-            None => SelectionItem::tool(name.as_str(), "*"),
-        };
-        let tools = view.tools.iter().map(tool);
-        Self {
-            description: view.description.clone(),
-            tools: capabilities.chain(tools).collect(),
-            skills: Vec::new(),
+        let mut tools = CatalogSelection::default();
+        view.capabilities.iter().for_each(|capability| tools.add_capability(capability));
+        for name in &view.tools {
+            // A capability alone among the tools means all of its tools, and nothing else of it.
+            let (capability, tool) = name.as_str().split_once('.').unwrap_or((name.as_str(), "*"));
+            tools.add_tools(&Glob::new(capability), Glob::new(tool));
         }
+        Self { description: view.description.clone(), tools, skills: Vec::new() }
     }
 }

@@ -7,34 +7,32 @@ use crate::Tool;
 /// The arguments a tool declares. Empty when there is no schema or it cannot be read.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct InputShape {
-    root: Value,
-    properties: Vec<String>,
-    required: Vec<String>,
+    /// The whole schema, which local references point into.
+    pub(crate) root: Value,
 }
 
 impl InputShape {
     pub(crate) fn of(tool: &Tool) -> Self {
         let schema = tool.input_schema().and_then(|raw| serde_json::from_str(raw.get()).ok());
-        schema.map(Self::from_schema).unwrap_or_default()
+        Self { root: schema.unwrap_or_default() }
     }
 
-    pub(crate) fn from_schema(root: Value) -> Self {
-        let top = resolve(&root, &root);
-        let properties = object(top, "properties").map(|map| map.keys().cloned().collect());
-        let required = top.get("required").and_then(Value::as_array).map(|names| {
-            names.iter().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()
-        });
-        Self {
-            properties: properties.unwrap_or_default(),
-            required: required.unwrap_or_default(),
-            root,
-        }
+    /// The schema of the arguments themselves.
+    fn top(&self) -> &Value {
+        resolve(&self.root, &self.root)
     }
 
     /// Every declared argument, in the order of the schema; required ones it forgot to declare come last.
     pub(crate) fn accepted(&self) -> Vec<&str> {
-        let undeclared = self.required.iter().filter(|name| !self.properties.contains(name));
-        self.properties.iter().chain(undeclared).map(String::as_str).collect()
+        let declared = object(self.top(), "properties");
+        let is_declared = |name: &&str| declared.is_some_and(|all| all.contains_key(*name));
+        let undeclared = self.required_names().filter(|name| !is_declared(name));
+        declared.into_iter().flat_map(Map::keys).map(String::as_str).chain(undeclared).collect()
+    }
+
+    fn required_names(&self) -> impl Iterator<Item = &str> {
+        let names = self.top().get("required").and_then(Value::as_array);
+        names.into_iter().flatten().filter_map(Value::as_str)
     }
 
     /// The arguments that must be given, in the order of the schema.
@@ -43,18 +41,12 @@ impl InputShape {
     }
 
     pub(crate) fn is_required(&self, name: &str) -> bool {
-        self.required.iter().any(|required| required == name)
+        self.required_names().any(|required| required == name)
     }
 
     /// The schema of one argument, local references followed.
     pub(crate) fn argument(&self, name: &str) -> Option<&Value> {
-        let top = resolve(&self.root, &self.root);
-        object(top, "properties")?.get(name).map(|schema| resolve(&self.root, schema))
-    }
-
-    /// The whole schema, which local references point into.
-    pub(crate) fn root(&self) -> &Value {
-        &self.root
+        object(self.top(), "properties")?.get(name).map(|schema| resolve(&self.root, schema))
     }
 }
 
@@ -128,7 +120,7 @@ mod tests {
 
     #[track_caller]
     fn check(schema: Value, expected: Option<Value>) {
-        assert_eq!(template(&InputShape::from_schema(schema)).map(Value::Object), expected);
+        assert_eq!(template(&InputShape { root: schema }).map(Value::Object), expected);
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub use capability::{Capability, CapabilityStatus, ExposureModes, HiddenReason};
 pub use capdeck_definition::{nearest, sha256_hex};
 pub use catalog::{Catalog, import_problems};
 pub use catalog_filter::{grants_tool, screen};
-pub use catalog_selection::{CatalogSelection, SelectionItem, ToolSelector};
+pub use catalog_selection::CatalogSelection;
 pub use choice::{choose, with_defaults};
 pub use command_names::{CommandNames, CommandWords, NameLookupError, command_word, tool_by_word};
 pub use compact::compact;

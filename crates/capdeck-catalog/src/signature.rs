@@ -60,7 +60,7 @@ impl SignatureStyle {
         let named: Vec<&str> = required.into_iter().chain(optional).collect();
         let budget = Cell::new(MAX_SCHEMAS);
         let walk = SchemaWalk {
-            root: shape.root(),
+            root: &shape.root,
             budget: &budget,
             objects: 0,
             nesting: 0,
@@ -243,7 +243,7 @@ mod tests {
 
     #[track_caller]
     fn check(schema: Value, expected: &str) {
-        assert_eq!(format!("tool({})", render(&InputShape::from_schema(schema))), expected);
+        assert_eq!(format!("tool({})", render(&InputShape { root: schema })), expected);
     }
 
     #[test]
@@ -283,7 +283,7 @@ mod tests {
         );
         let properties: serde_json::Map<String, Value> =
             (0..40).map(|number| (format!("a{number}"), json!({"type": "string"}))).collect();
-        let text = render(&InputShape::from_schema(json!({ "properties": properties })));
+        let text = render(&InputShape { root: json!({ "properties": properties }) });
         assert!(text.ends_with("a11?: string, …"), "{text}");
     }
 
@@ -312,17 +312,14 @@ mod tests {
             })
             .collect();
         let schema = json!({"properties": {"x": {"$ref": "#/$defs/L0"}}, "$defs": levels});
-        let text = render(&InputShape::from_schema(schema));
+        let text = render(&InputShape { root: schema });
         assert!(text.len() < 200, "{text}");
     }
 
     #[track_caller]
     fn check_brief(schema: Value, expected: &str) {
         assert_eq!(
-            format!(
-                "notes.add({})",
-                SignatureStyle::Brief.render(&InputShape::from_schema(schema))
-            ),
+            format!("notes.add({})", SignatureStyle::Brief.render(&InputShape { root: schema })),
             expected
         );
     }
