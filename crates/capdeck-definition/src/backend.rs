@@ -88,6 +88,11 @@ impl BackendKind {
     }
 }
 
+/// Whether a field has the value that it has when a file leaves it out.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// A number that stands for one that a file leaves out.
 pub(crate) fn number<const N: u64>() -> u64 {
     N

@@ -6,6 +6,7 @@
 
 pub mod command_line;
 mod define;
+mod entry;
 mod hook;
 mod ids;
 mod index;

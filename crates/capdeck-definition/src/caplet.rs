@@ -95,7 +95,7 @@ pub(crate) fn read(
 
 fn parse_frontmatter(text: &str, findings: &mut FileFindings) -> Option<ValueNode> {
     let start = TextPosition { line: 1, column: 1 };
-    let halves = match frontmatter::split(text) {
+    let (header, body) = match frontmatter::split(text) {
         Ok(halves) => halves,
         Err(FrontmatterError::Missing) => {
             let fix =
@@ -109,7 +109,7 @@ fn parse_frontmatter(text: &str, findings: &mut FileFindings) -> Option<ValueNod
             return None;
         }
     };
-    if halves.body.chars().nth(MAX_BODY).is_some() {
+    if body.chars().nth(MAX_BODY).is_some() {
         findings.add(Diagnostic::error(
             "too-long",
             format!("the body is longer than {MAX_BODY} characters"),
@@ -117,7 +117,7 @@ fn parse_frontmatter(text: &str, findings: &mut FileFindings) -> Option<ValueNod
         ));
         return None;
     }
-    let root = yaml::parse(halves.yaml).map_err(|diagnostic| findings.add(diagnostic)).ok()?;
+    let root = yaml::parse(header).map_err(|diagnostic| findings.add(diagnostic)).ok()?;
     if !root.is_map() && !matches!(root.content, NodeValue::Null) {
         findings.at(root.place).error(
             "wrong-type",

@@ -65,9 +65,8 @@ const RUNNERS: [&str; 5] = ["npx", "bunx", "pnpx", "uvx", "pipx"];
 
 /// Rewrites every client entry under `mcpServers`. Entries that cannot be rewritten are noted as broken.
 pub(crate) fn adopt(root: &mut ValueNode, findings: &mut FileFindings, broken: &mut BrokenEntries) {
-    let NodeValue::Map(keys) = &mut root.content else { return };
-    let Some(servers) = keys.iter_mut().find(|entry| entry.key == "mcpServers") else { return };
-    let NodeValue::Map(servers) = &mut servers.value.content else { return };
+    let servers = root.find_mut(&["mcpServers"]).map(|servers| &mut servers.content);
+    let Some(NodeValue::Map(servers)) = servers else { return };
     let mut taken: HashSet<String> = servers.iter().map(|entry| entry.key.clone()).collect();
     for server in servers.iter_mut() {
         let full = ["name", "description"].iter().any(|key| server.value.get(key).is_some());

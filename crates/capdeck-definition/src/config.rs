@@ -1,18 +1,18 @@
 //! A config file: host options and maps of capabilities, in JSON or YAML.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    path::Path,
+};
 
 use crate::{
-    FlowMode, PinMode, PolicyEffect, PolicyRule, SourceLayer, client_block,
+    FlowMode, PinMode, PolicyEffect, PolicyRule, RunConfig, SourceLayer, client_block,
     diagnostic::{FileFindings, TextPosition},
-    document::{MapEntries, NodeValue, PathStep, ValueNode, json, yaml},
+    document::{MapEntries, NodeValue, PathStep, ValueNode, is_json, parse},
     parsed_file::{FileOrigin, ParsedFile},
     rules::exactly_one,
     schema,
-    shape::{
-        PLURAL_KEYS,
-        config_file::{ConfigOptions, RunFields},
-    },
+    shape::{PLURAL_KEYS, config_file::ConfigOptions},
     violation::{self, BrokenEntries, SchemaViolation},
 };
 
@@ -23,12 +23,11 @@ const USER_ONLY_KEYS: [&str; 4] = ["serve", "telemetry", "storage", "artifacts"]
 /// loses the whole file.
 pub(crate) fn read(
     text: &str,
-    file_name: &str,
     origin: &FileOrigin<'_>,
     findings: &mut FileFindings,
     parsed: &mut ParsedFile,
 ) -> Option<()> {
-    let mut root = parse_text(text, file_name, findings)?;
+    let mut root = parse_text(text, &origin.source.path, findings)?;
     let mut broken = BrokenEntries::default();
     client_block::adopt(&mut root, findings, &mut broken);
     if origin.source.layer.needs_trust() {
@@ -62,15 +61,12 @@ pub(crate) fn read(
     Some(())
 }
 
-fn parse_text(text: &str, file_name: &str, findings: &mut FileFindings) -> Option<ValueNode> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let is_json = file_name.to_ascii_lowercase().ends_with(".json");
-    let root = if is_json { json::parse(text) } else { yaml::parse(text) };
-    let root = root.map_err(|diagnostic| findings.add(diagnostic)).ok()?;
+fn parse_text(text: &str, path: &Path, findings: &mut FileFindings) -> Option<ValueNode> {
+    let root = parse(text, path).map_err(|diagnostic| findings.add(diagnostic)).ok()?;
     match root.content {
         NodeValue::Map(_) => Some(root),
         // An empty YAML file, or one with only comments, configures nothing.
-        NodeValue::Null if !is_json => {
+        NodeValue::Null if !is_json(path) => {
             Some(ValueNode { content: NodeValue::Map(MapEntries::default()), ..root })
         }
         _ => {
@@ -198,11 +194,8 @@ impl GuardProblems {
         for setting in &self.broken_settings {
             root.remove(&[setting]);
         }
-        let NodeValue::Map(entries) = &mut root.content else { return };
-        let policy = entries.iter_mut().find(|entry| entry.key == "policy");
-        let Some(NodeValue::List(rules)) = policy.map(|entry| &mut entry.value.content) else {
-            return;
-        };
+        let policy = root.find_mut(&["policy"]).map(|policy| &mut policy.content);
+        let Some(NodeValue::List(rules)) = policy else { return };
         for index in &self.broken_rules {
             if let Some(rule) = rules.get_mut(*index) {
                 rule.content = NodeValue::Map(MapEntries::default());
@@ -225,7 +218,7 @@ impl GuardProblems {
             file.flow = Some(FlowMode::Ask);
         }
         if self.broken_settings.contains("runs") {
-            file.runs = Some(RunFields { record: Some(false), ..RunFields::default() });
+            file.runs = Some(RunConfig { record: Some(false), ..RunConfig::default() });
         }
         if self.broken_settings.contains("policy") {
             file.rules.push(PolicyRule::unreadable());

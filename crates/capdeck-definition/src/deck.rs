@@ -15,7 +15,7 @@ use crate::{
     load::LoadedFiles,
     parsed_file::{self, LocatedDefinition},
     project::{hash_line, skill_lines, variables_line},
-    set::{self, SetBudget},
+    set,
     shape::config_file::ConfigOptions,
 };
 
@@ -122,7 +122,8 @@ pub(crate) struct DeckBuilder {
     has_project: bool,
     /// One line per file read for a project: its name and the hash of its contents.
     project_lines: Vec<String>,
-    pub(crate) set_budget: SetBudget,
+    /// How many files all sets brought in.
+    set_files: usize,
 }
 
 impl DeckBuilder {
@@ -260,7 +261,7 @@ impl DeckBuilder {
                 return;
             }
         };
-        match set::load_members(set, &definition, scope, &mut self.set_budget) {
+        match set::load_members(set, &definition, scope, &mut self.set_files) {
             Ok((loaded, inner)) => {
                 self.deck.definitions.push(definition);
                 for loaded in loaded {

@@ -65,16 +65,21 @@ pub struct ArtifactConfig {
     pub max_megabytes: Option<u32>,
 }
 
-/// What is kept of runs of code mode. `None` means the host's default.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// `runs`: what is kept of runs of code mode. `None` means the host's default.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "RunFields", description = "`runs`: what is kept of runs of code mode.")]
 pub struct RunConfig {
-    /// False when no run is recorded.
-    pub record: bool,
-    /// Older ones are removed.
+    /// False to record no run. Runs then cannot be paused, resumed or replayed.
+    pub record: Option<bool>,
+    /// Older ones are removed. Read from the user's own config only.
+    #[schemars(range(min = 1, max = 3650))]
     pub max_age_days: Option<u32>,
-    /// The oldest are removed until no more than this are left.
+    /// The oldest are removed until no more than this are left. Read from the user's own config only.
+    #[schemars(range(min = 1, max = 100_000))]
     pub max_runs: Option<u32>,
-    /// The oldest are removed until the rest fits.
+    /// The oldest are removed until the rest fits. Read from the user's own config only.
+    #[schemars(range(min = 1, max = 1_048_576))]
     pub max_megabytes: Option<u32>,
 }
 
@@ -135,12 +140,6 @@ pub struct NamespaceAliases {
         "additionalProperties" = { "type": "string", "pattern": pattern::LABEL },
     ))]
     pub upstreams: IndexMap<String, String>,
-}
-
-impl Default for RunConfig {
-    fn default() -> Self {
-        Self { record: true, max_age_days: None, max_runs: None, max_megabytes: None }
-    }
 }
 
 impl Default for DeckConfig {
@@ -222,7 +221,8 @@ impl DeckConfig {
         }
         if let Some(runs) = &file.runs {
             // Whoever says no is heard here, too.
-            self.runs.record &= runs.record.unwrap_or(true);
+            let is_off = [self.runs.record, runs.record].contains(&Some(false));
+            self.runs.record = is_off.then_some(false);
             if !layer.needs_trust() {
                 self.runs.max_age_days = runs.max_age_days.or(self.runs.max_age_days);
                 self.runs.max_runs = runs.max_runs.or(self.runs.max_runs);

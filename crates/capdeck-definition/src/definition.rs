@@ -75,7 +75,7 @@ impl Definition {
 
 /// A capability id: 1 to 64 of `[A-Za-z0-9_-]`. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct CapabilityId(Arc<str>);
 
 /// The text is no capability id.
@@ -120,12 +120,6 @@ impl TryFrom<String> for CapabilityId {
     type Error = CapabilityIdError;
     fn try_from(text: String) -> Result<Self, CapabilityIdError> {
         Self::new(&text)
-    }
-}
-
-impl From<CapabilityId> for String {
-    fn from(id: CapabilityId) -> Self {
-        id.0.as_ref().to_owned()
     }
 }
 

@@ -4,7 +4,7 @@ mod entries;
 pub(crate) mod json;
 pub(crate) mod yaml;
 
-use std::collections::HashSet;
+use std::{collections::HashSet, path::Path};
 
 use serde_json::{Map, Number, Value};
 
@@ -16,6 +16,16 @@ use crate::diagnostic::{Diagnostic, TextPosition};
 pub(crate) const MAX_DEPTH: usize = 64;
 /// Values and keys beyond this are refused: memory and the time to check them must end too.
 pub(crate) const MAX_NODES: usize = 200_000;
+
+/// Parses the text of a file, JSON or YAML by the file's name. A byte order mark is ignored.
+pub(crate) fn parse(text: &str, path: &Path) -> Result<ValueNode, Diagnostic> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if is_json(path) { json::parse(text) } else { yaml::parse(text) }
+}
+
+pub(crate) fn is_json(path: &Path) -> bool {
+    path.to_string_lossy().to_ascii_lowercase().ends_with(".json")
+}
 
 /// One value and its place.
 #[derive(Debug, Clone)]
@@ -80,39 +90,36 @@ impl ValueNode {
         self.entry(key).map_or(self.place, |entry| entry.place)
     }
 
-    /// Takes entries out of the mapping under `key`, if they are there.
-    pub(crate) fn remove_entries(&mut self, key: &str, ids: &HashSet<&str>) {
-        let NodeValue::Map(entries) = &mut self.content else { return };
-        let map = entries.iter_mut().find(|entry| entry.key == key);
-        if let Some(NodeValue::Map(inner)) = map.map(|entry| &mut entry.value.content) {
-            inner.retain(|entry| !ids.contains(entry.key.as_str()));
+    /// What a path of keys leads to.
+    pub(crate) fn find_mut(&mut self, path: &[&str]) -> Option<&mut ValueNode> {
+        path.iter().try_fold(self, |node, key| match &mut node.content {
+            NodeValue::Map(entries) => {
+                entries.iter_mut().find(|entry| entry.key == *key).map(|entry| &mut entry.value)
+            }
+            _ => None,
+        })
+    }
+
+    /// Takes entries out of the mapping that a path leads to, if it is there.
+    pub(crate) fn remove_entries(&mut self, path: &[&str], ids: &HashSet<&str>) {
+        if let Some(NodeValue::Map(entries)) = self.find_mut(path).map(|node| &mut node.content) {
+            entries.retain(|entry| !ids.contains(entry.key.as_str()));
         }
     }
 
     /// Takes out what a path of keys leads to, if it is there.
     pub(crate) fn remove(&mut self, path: &[&str]) {
-        let NodeValue::Map(entries) = &mut self.content else { return };
-        match path {
-            [] => {}
-            [key] => entries.retain(|entry| entry.key != *key),
-            [key, rest @ ..] => {
-                if let Some(entry) = entries.iter_mut().find(|entry| entry.key == *key) {
-                    entry.value.remove(rest);
-                }
-            }
+        if let Some((key, above)) = path.split_last() {
+            self.remove_entries(above, &HashSet::from([*key]));
         }
     }
 
     /// Takes one item out of the list that a path of keys leads to, if it is there.
     pub(crate) fn remove_item(&mut self, path: &[&str], index: usize) {
-        match (&mut self.content, path) {
-            (NodeValue::List(items), []) if index < items.len() => drop(items.remove(index)),
-            (NodeValue::Map(entries), [key, rest @ ..]) => {
-                if let Some(entry) = entries.iter_mut().find(|entry| entry.key == *key) {
-                    entry.value.remove_item(rest, index);
-                }
-            }
-            _ => {}
+        if let Some(NodeValue::List(items)) = self.find_mut(path).map(|node| &mut node.content)
+            && index < items.len()
+        {
+            items.remove(index);
         }
     }
 

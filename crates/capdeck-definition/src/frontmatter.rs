@@ -4,14 +4,6 @@ use serde_json::{Map, Value};
 
 use crate::document::yaml;
 
-/// A Caplet file cut in two.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct CapletFrontmatter<'a> {
-    /// With the line break before it, so that its lines are those of the file.
-    pub(crate) yaml: &'a str,
-    pub(crate) body: &'a str,
-}
-
 /// Why a text has no frontmatter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FrontmatterError {
@@ -19,8 +11,9 @@ pub(crate) enum FrontmatterError {
     Unclosed,
 }
 
-/// Cuts a text at its fences. A byte order mark before the first fence is ignored.
-pub(crate) fn split(text: &str) -> Result<CapletFrontmatter<'_>, FrontmatterError> {
+/// Cuts a text at its fences into YAML and body. The YAML has the line break before it, so that its lines are those of
+/// the file. A byte order mark before the first fence is ignored.
+pub(crate) fn split(text: &str) -> Result<(&str, &str), FrontmatterError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let opener = text.lines().next().unwrap_or_default();
     if opener.trim_end() != "---" {
@@ -28,12 +21,8 @@ pub(crate) fn split(text: &str) -> Result<CapletFrontmatter<'_>, FrontmatterErro
     }
     let rest = text.get(opener.len()..).unwrap_or_default();
     let (yaml, after) = rest.split_once("\n---").ok_or(FrontmatterError::Unclosed)?;
-    Ok(CapletFrontmatter { yaml, body: after_line(after) })
-}
-
-/// What follows the fence's own line; the rest of that line carries no meaning.
-fn after_line(text: &str) -> &str {
-    text.split_once('\n').map_or("", |(_, body)| body)
+    // The rest of the closing fence's line carries no meaning.
+    Ok((yaml, after.split_once('\n').map_or("", |(_, body)| body)))
 }
 
 /// Longest name of a skill.
@@ -54,8 +43,8 @@ pub enum SkillFileError {
 
 /// Reads the frontmatter of a `SKILL.md`: at least `name` and `description`, everything else as it is.
 pub fn skill_frontmatter(text: &str) -> Result<Map<String, Value>, SkillFileError> {
-    let halves = split(text).map_err(|_| SkillFileError::NoFrontmatter)?;
-    let node = yaml::parse(halves.yaml)
+    let (header, _) = split(text).map_err(|_| SkillFileError::NoFrontmatter)?;
+    let node = yaml::parse(header)
         .map_err(|problem| SkillFileError::NotYaml { problem: problem.message })?;
     let Value::Object(members) = node.to_json() else {
         return Err(SkillFileError::Missing { field: "name" });
@@ -96,8 +85,7 @@ mod tests {
             ("----\na: 1\n---\n", Err(FrontmatterError::Missing)),
         ];
         for (text, expected) in cases {
-            let cut = split(text).map(|halves| (halves.yaml, halves.body));
-            assert_eq!(cut, expected, "{text:?}");
+            assert_eq!(split(text), expected, "{text:?}");
         }
     }
 

@@ -53,18 +53,20 @@ pub fn hidden_characters(text: &str) -> Vec<HiddenCharacter> {
     let flags = flag_tags(&letters);
     let mut hidden = Vec::new();
     for (index, letter) in letters.iter().enumerate() {
-        let around = CharacterContext { letters: &letters, index };
-        let kind = match suspicion(*letter) {
-            CharacterSuspicion::None => continue,
-            CharacterSuspicion::Always(kind) => kind,
-            CharacterSuspicion::Joiner if around.joiner_belongs() => continue,
-            CharacterSuspicion::Joiner => HiddenKind::ZeroWidth,
-            CharacterSuspicion::Selector if around.selector_belongs() => continue,
-            CharacterSuspicion::Selector => HiddenKind::VariationSelector,
-            CharacterSuspicion::Tag if flags.get(index) == Some(&true) => continue,
-            CharacterSuspicion::Tag => HiddenKind::Tag,
+        let Some(kind) = kind_of(*letter) else { continue };
+        let before = index.checked_sub(1).map(|before| letters[before]);
+        let after = letters.get(index + 1).copied();
+        let belongs = match kind {
+            HiddenKind::ZeroWidth => joiner_belongs(*letter, before, after),
+            HiddenKind::VariationSelector => {
+                before.is_some_and(|base| selector_belongs(*letter, base))
+            }
+            HiddenKind::Tag => flags[index],
+            HiddenKind::Bidirectional | HiddenKind::Control | HiddenKind::Invisible => false,
         };
-        hidden.push(HiddenCharacter { index, kind });
+        if !belongs {
+            hidden.push(HiddenCharacter { index, kind });
+        }
     }
     hidden
 }
@@ -109,30 +111,21 @@ fn is_space(byte: u8) -> bool {
     matches!(byte, b'\t' | b'\n' | b'\r')
 }
 
-enum CharacterSuspicion {
-    None,
-    Always(HiddenKind),
-    /// Zero-width joiner and non-joiner.
-    Joiner,
-    Selector,
-    Tag,
-}
-
-fn suspicion(letter: char) -> CharacterSuspicion {
-    use HiddenKind::{Bidirectional, Control, Invisible, ZeroWidth};
+/// What a character would be hidden as, wherever it stands.
+fn kind_of(letter: char) -> Option<HiddenKind> {
+    use HiddenKind::{Bidirectional, Control, Invisible, Tag, VariationSelector, ZeroWidth};
     match letter {
-        '\t' | '\n' | '\r' => CharacterSuspicion::None,
-        '\u{200C}' | '\u{200D}' => CharacterSuspicion::Joiner,
-        '\u{200B}' | '\u{2060}' | '\u{FEFF}' | '\u{180E}' => CharacterSuspicion::Always(ZeroWidth),
+        '\t' | '\n' | '\r' => None,
+        '\u{200B}'..='\u{200D}' | '\u{2060}' | '\u{FEFF}' | '\u{180E}' => Some(ZeroWidth),
         '\u{061C}'
         | '\u{200E}'
         | '\u{200F}'
         | '\u{202A}'..='\u{202E}'
-        | '\u{2066}'..='\u{2069}' => CharacterSuspicion::Always(Bidirectional),
+        | '\u{2066}'..='\u{2069}' => Some(Bidirectional),
         '\u{FE00}'..='\u{FE0F}' | '\u{E0100}'..='\u{E01EF}' | '\u{180B}'..='\u{180D}' => {
-            CharacterSuspicion::Selector
+            Some(VariationSelector)
         }
-        '\u{E0000}'..='\u{E007F}' => CharacterSuspicion::Tag,
+        '\u{E0000}'..='\u{E007F}' => Some(Tag),
         '\u{00AD}'
         | '\u{034F}'
         | '\u{115F}'
@@ -147,77 +140,51 @@ fn suspicion(letter: char) -> CharacterSuspicion {
         | '\u{1BCA0}'..='\u{1BCA3}'
         | '\u{1D173}'..='\u{1D17A}'
         | '\u{E0080}'..='\u{E00FF}'
-        | '\u{E01F0}'..='\u{E0FFF}' => CharacterSuspicion::Always(Invisible),
-        letter if letter.is_control() => CharacterSuspicion::Always(Control),
-        _ => CharacterSuspicion::None,
+        | '\u{E01F0}'..='\u{E0FFF}' => Some(Invisible),
+        letter if letter.is_control() => Some(Control),
+        _ => None,
     }
 }
 
-/// A character with its neighbours.
-struct CharacterContext<'a> {
-    letters: &'a [char],
-    index: usize,
+/// A joiner belongs between two pictographs, or beside a letter of a script that is written with joiners. Two joiners
+/// in a row join nothing, and other characters of no width belong nowhere.
+fn joiner_belongs(letter: char, before: Option<char>, after: Option<char>) -> bool {
+    let is_joiner = |letter: char| matches!(letter, '\u{200C}' | '\u{200D}');
+    if !is_joiner(letter) || before.is_some_and(is_joiner) || after.is_some_and(is_joiner) {
+        return false;
+    }
+    let joins_emoji = letter == '\u{200D}'
+        && before.is_some_and(ends_pictograph)
+        && after.is_some_and(is_pictograph);
+    joins_emoji
+        || before.is_some_and(is_in_joining_script)
+        || after.is_some_and(is_in_joining_script)
 }
 
-impl CharacterContext<'_> {
-    fn before(&self) -> Option<char> {
-        self.index.checked_sub(1).and_then(|index| self.letters.get(index)).copied()
-    }
-
-    fn after(&self) -> Option<char> {
-        self.letters.get(self.index + 1).copied()
-    }
-
-    /// A joiner belongs between two pictographs, or beside a letter of a script that is written with joiners. Two
-    /// joiners in a row join nothing.
-    fn joiner_belongs(&self) -> bool {
-        let is_joiner = |letter: Option<char>| matches!(letter, Some('\u{200C}' | '\u{200D}'));
-        if is_joiner(self.before()) || is_joiner(self.after()) {
-            return false;
-        }
-        let joins_emoji = self.letters.get(self.index) == Some(&'\u{200D}')
-            && self.before().is_some_and(ends_pictograph)
-            && self.after().is_some_and(is_pictograph);
-        joins_emoji
-            || self.before().is_some_and(is_in_joining_script)
-            || self.after().is_some_and(is_in_joining_script)
-    }
-
-    /// A selector belongs after a character that has variants: a symbol, a digit of a keycap, an ideograph, a letter
-    /// of a script with variants.
-    fn selector_belongs(&self) -> bool {
-        let Some(base) = self.before() else { return false };
-        match self.letters.get(self.index) {
-            Some('\u{FE0E}' | '\u{FE0F}') => {
-                is_pictograph(base) || matches!(base, '0'..='9' | '#' | '*')
-            }
-            Some('\u{FE00}'..='\u{FE0D}') => is_ideograph(base) || is_mathematical(base),
-            Some('\u{E0100}'..='\u{E01EF}') => is_ideograph(base),
-            Some('\u{180B}'..='\u{180D}') => matches!(base, '\u{1800}'..='\u{18AA}'),
-            _ => false,
-        }
+/// A selector belongs after a character that has variants: a symbol, a digit of a keycap, an ideograph, a letter of a
+/// script with variants.
+fn selector_belongs(selector: char, base: char) -> bool {
+    match selector {
+        '\u{FE0E}' | '\u{FE0F}' => is_pictograph(base) || matches!(base, '0'..='9' | '#' | '*'),
+        '\u{FE00}'..='\u{FE0D}' => is_ideograph(base) || is_mathematical(base),
+        '\u{E0100}'..='\u{E01EF}' => is_ideograph(base),
+        '\u{180B}'..='\u{180D}' => matches!(base, '\u{1800}'..='\u{18AA}'),
+        _ => false,
     }
 }
 
 /// Marks the tag characters of flags: a black flag, a short code and the cancelling tag.
 fn flag_tags(letters: &[char]) -> Vec<bool> {
     let mut marked = vec![false; letters.len()];
-    for start in letters.iter().enumerate().filter(|(_, letter)| **letter == '\u{1F3F4}') {
-        let code: Vec<usize> = letters
-            .iter()
-            .enumerate()
-            .skip(start.0 + 1)
-            .take_while(|(_, letter)| matches!(letter, '\u{E0030}'..='\u{E0039}' | '\u{E0061}'..='\u{E007A}'))
-            .map(|(index, _)| index)
-            .collect();
-        let end = start.0 + 1 + code.len();
+    for (flag, _) in letters.iter().enumerate().filter(|(_, letter)| **letter == '\u{1F3F4}') {
+        let code = letters[flag + 1..].iter().take_while(
+            |letter| matches!(letter, '\u{E0030}'..='\u{E0039}' | '\u{E0061}'..='\u{E007A}'),
+        );
+        let length = code.count();
+        let end = flag + 1 + length;
         // Codes of regions have a country and at most three letters more.
-        if (3..=6).contains(&code.len()) && letters.get(end) == Some(&'\u{E007F}') {
-            for index in code.into_iter().chain([end]) {
-                if let Some(mark) = marked.get_mut(index) {
-                    *mark = true;
-                }
-            }
+        if (3..=6).contains(&length) && letters.get(end) == Some(&'\u{E007F}') {
+            marked[flag + 1..=end].fill(true);
         }
     }
     marked

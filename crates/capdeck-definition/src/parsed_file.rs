@@ -70,9 +70,7 @@ pub(crate) fn parse(file: &SourceFile, member_of: Option<&CapabilityId>) -> Pars
             findings.add(problem.clone());
             None
         }
-        (Ok(text), SourceFormat::Config) => {
-            config::read(text, &name, &origin, &mut findings, &mut parsed)
-        }
+        (Ok(text), SourceFormat::Config) => config::read(text, &origin, &mut findings, &mut parsed),
         (Ok(text), SourceFormat::CapabilityFile) => {
             capability_file::define(text, &origin, &mut findings, &mut parsed)
         }

@@ -14,24 +14,12 @@ const MAX_DEPTH: usize = 8;
 /// Files that all sets of a deck may bring in. Sets that nest each other multiply, so this must end somewhere.
 const MAX_FILES: usize = 10_000;
 
-/// What the sets of one deck may still load.
-#[derive(Debug)]
-pub(crate) struct SetBudget {
-    files_left: usize,
-}
-
-impl Default for SetBudget {
-    fn default() -> Self {
-        Self { files_left: MAX_FILES }
-    }
-}
-
-/// Reads the files of a set, or says why it cannot be used.
+/// Reads the files of a set, or says why it cannot be used. `file_count` is how many the sets of the deck have.
 pub(crate) fn load_members(
     set: &CapletSet,
     definition: &Definition,
     scope: &LoadScope,
-    budget: &mut SetBudget,
+    file_count: &mut usize,
 ) -> Result<(Vec<LoadedFiles>, LoadScope), Diagnostic> {
     if scope.depth >= MAX_DEPTH {
         return Err(Diagnostic::error(
@@ -52,13 +40,11 @@ pub(crate) fn load_members(
         loaded.push(LoadedFiles::caplets(Path::new(path), layers));
     }
     let files: usize = loaded.iter().map(|loaded| loaded.files.len()).sum();
-    budget.files_left = budget.files_left.checked_sub(files).ok_or_else(|| {
-        Diagnostic::error(
-            "set-too-large",
-            format!("the sets of this deck hold more than {MAX_FILES} files"),
-            "nest fewer sets",
-        )
-    })?;
+    if *file_count + files > MAX_FILES {
+        let message = format!("the sets of this deck hold more than {MAX_FILES} files");
+        return Err(Diagnostic::error("set-too-large", message, "nest fewer sets"));
+    }
+    *file_count += files;
     let inner = LoadScope {
         owner: scope.owner,
         member_of: Some(definition.id.clone()),

@@ -174,7 +174,7 @@ impl BrokenEntries {
             ids.entry(map).or_default().insert(id);
         }
         for (map, ids) in ids {
-            root.remove_entries(map, &ids);
+            root.remove_entries(&[map], &ids);
         }
     }
 

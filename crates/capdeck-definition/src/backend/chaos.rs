@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::is_default;
+
 /// Faults to inject. Every number is a probability from 0 to 1, drawn once for each request.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -15,23 +17,23 @@ pub struct ChaosConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<ChaosDelay>,
     /// The request or its answer never arrives.
-    #[serde(default, skip_serializing_if = "is_never")]
+    #[serde(default, skip_serializing_if = "is_default")]
     #[schemars(range(min = 0, max = 1))]
     pub drop: f64,
     /// The answer is cut in the middle.
-    #[serde(default, skip_serializing_if = "is_never")]
+    #[serde(default, skip_serializing_if = "is_default")]
     #[schemars(range(min = 0, max = 1))]
     pub truncate: f64,
     /// The answer is not a message.
-    #[serde(default, skip_serializing_if = "is_never")]
+    #[serde(default, skip_serializing_if = "is_default")]
     #[schemars(range(min = 0, max = 1))]
     pub malformed: f64,
     /// A list change is announced before the answer. It may come together with another fault.
-    #[serde(default, skip_serializing_if = "is_never")]
+    #[serde(default, skip_serializing_if = "is_default")]
     #[schemars(range(min = 0, max = 1))]
     pub list_change: f64,
     /// The server has forgotten the session.
-    #[serde(default, skip_serializing_if = "is_never")]
+    #[serde(default, skip_serializing_if = "is_default")]
     #[schemars(range(min = 0, max = 1))]
     pub expire: f64,
     /// The methods concerned. Absent means all but the handshake.
@@ -91,11 +93,6 @@ impl ChaosConfig {
     pub fn is_idle(&self) -> bool {
         Self { seed: None, only: Vec::new(), ..self.clone() } == Self::default()
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
-fn is_never(share: &f64) -> bool {
-    *share == 0.0
 }
 
 #[cfg(test)]

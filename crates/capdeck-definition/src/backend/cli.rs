@@ -3,9 +3,9 @@
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::number;
+use super::{is_default, number};
 use crate::definition::id_pattern;
 
 const TIMEOUT_MS: u64 = 60_000;
@@ -14,6 +14,20 @@ const MAX_OUTPUT_BYTES: u64 = 200_000;
 /// The key in the schema of an argument that lets its values begin with `-` where the program could take them for an
 /// option.
 pub const ALLOW_LEADING_DASH: &str = "allowLeadingDash";
+
+/// The JSON Schema of arguments: an object with these properties.
+pub(crate) fn arguments_schema(
+    properties: Map<String, Value>,
+    required: &[&String],
+) -> Map<String, Value> {
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), json!("object"));
+    schema.insert("properties".to_owned(), Value::Object(properties));
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), json!(required));
+    }
+    schema
+}
 
 /// Command-line actions and their shared defaults.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -33,7 +47,7 @@ pub struct CliTools {
     #[schemars(range(min = 1))]
     pub max_output_bytes: u64,
     /// How commands take the caller's values; a capability file has its own way.
-    #[serde(default, skip_serializing_if = "PlaceholderStyle::is_input")]
+    #[serde(default, skip_serializing_if = "is_default")]
     #[schemars(skip)]
     pub placeholders: PlaceholderStyle,
 }
@@ -76,12 +90,6 @@ impl CliTools {
             max_output_bytes: MAX_OUTPUT_BYTES,
             placeholders: PlaceholderStyle::Input,
         }
-    }
-}
-
-impl PlaceholderStyle {
-    fn is_input(&self) -> bool {
-        *self == Self::Input
     }
 }
 

@@ -54,7 +54,7 @@ pub struct CmpIntent {
 }
 
 /// One parameter of an intent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CmpParam {
     #[serde(rename = "type")]
@@ -73,8 +73,9 @@ pub struct CmpParam {
 }
 
 /// The types a parameter can have. The specification lists five; the others are in use too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CmpType {
+    #[default]
     #[serde(rename = "string")]
     String,
     #[serde(rename = "integer")]
@@ -94,16 +95,9 @@ pub enum CmpType {
 }
 
 impl CmpParam {
-    /// A placeholder that nobody declared: a text that must be given.
+    /// A placeholder that is not declared: a text that must be given.
     pub(crate) fn undeclared() -> Self {
-        Self {
-            kind: CmpType::String,
-            required: true,
-            default: None,
-            description: None,
-            choices: Vec::new(),
-            allow_leading_dash: false,
-        }
+        Self { required: true, ..Self::default() }
     }
 }
 

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::number;
+use super::{is_default, number};
 use crate::{BackendAuth, ChaosConfig, capability_file::ServerToolFilter};
 
 const STARTUP_TIMEOUT_MS: u64 = 10_000;
@@ -19,7 +19,7 @@ pub struct McpServer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<McpTransport>,
     /// Which protocol era to speak. `auto` asks the server once and remembers.
-    #[serde(default, skip_serializing_if = "ProtocolEra::is_auto")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub protocol_era: ProtocolEra,
     /// Program to start for a stdio server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -104,12 +104,6 @@ pub enum ProtocolEra {
     Legacy,
     /// Requests that stand alone: revision 2026-07-28.
     Modern,
-}
-
-impl ProtocolEra {
-    fn is_auto(&self) -> bool {
-        *self == Self::Auto
-    }
 }
 
 impl Default for McpServer {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::number;
+use super::{is_default, number};
 use crate::{BackendAuth, GoogleDiscoveryApi, GraphQlEndpoint, HttpApi, OpenApiEndpoint};
 
 /// How often a request that may be repeated is sent again, where a file does not say.
@@ -22,7 +22,7 @@ pub struct RequestSettings {
     #[schemars(range(min = 1))]
     pub request_timeout_ms: u64,
     /// Which networks requests may go to. `private` also opens private networks and this machine.
-    #[serde(default, skip_serializing_if = "NetworkAccess::is_public")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub network: NetworkAccess,
     /// How often a request that may be repeated is sent again after a passing failure. 2 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,12 +92,6 @@ pub struct RateLimit {
 pub enum RatePeriod {
     Second,
     Minute,
-}
-
-impl NetworkAccess {
-    pub(super) fn is_public(&self) -> bool {
-        *self == Self::Public
-    }
 }
 
 impl RatePeriod {

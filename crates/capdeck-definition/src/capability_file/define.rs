@@ -14,6 +14,7 @@ use crate::{
     ALLOW_LEADING_DASH, Backend, BackendAuth, CapabilityId, CapabilityTailoring, ChosenTool,
     CliAction, CliCommand, CliTools, Definition, Exposure, McpServer, PlaceholderStyle,
     SourceLayer, ToolChoice,
+    backend::cli::arguments_schema,
     diagnostic::TextPosition,
     parsed_file::{FileOrigin, LocatedDefinition},
     shape::{BlockFields, PresentationFields, ProjectBinding, SharedFields},
@@ -229,7 +230,7 @@ fn input_schema(spec: &CommandSpec) -> Map<String, Value> {
         }
         match &argument.default {
             Some(default) => drop(property.insert("default".to_owned(), default.clone())),
-            None if argument.required => required.push(argument.name.clone()),
+            None if argument.required => required.push(&argument.name),
             None => {}
         }
         if argument.allow_leading_dash {
@@ -237,13 +238,7 @@ fn input_schema(spec: &CommandSpec) -> Map<String, Value> {
         }
         properties.insert(argument.name.clone(), Value::Object(property));
     }
-    let mut schema = Map::new();
-    schema.insert("type".to_owned(), json!("object"));
-    schema.insert("properties".to_owned(), Value::Object(properties));
-    if !required.is_empty() {
-        schema.insert("required".to_owned(), json!(required));
-    }
-    schema
+    arguments_schema(properties, &required)
 }
 
 fn shared(file: &CapabilityFile, name: String, description: String, bound: bool) -> SharedFields {

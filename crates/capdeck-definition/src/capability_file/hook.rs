@@ -4,10 +4,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    names::{is_safe_id, skip_unsafe_id},
+    entry::EntryReader,
+    names::is_safe_id,
     text_source::{ContentSource, SourceFields, SourceType},
 };
-use crate::{diagnostic::FileFindings, document::ValueNode, suggest::did_you_mean};
+use crate::suggest::did_you_mean;
 
 /// A hook of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,18 +144,14 @@ struct SourceShape {
 }
 
 impl HookShape {
-    pub(super) fn read(
-        self,
-        node: &ValueNode,
-        findings: &mut FileFindings,
-    ) -> Option<HookDeclaration> {
-        let what = format!("the hook `{}`", self.id);
-        skip_unsafe_id(is_safe_id(&self.id), &what, node, findings)?;
+    pub(super) fn read(self, entry: &mut EntryReader<'_>) -> Option<HookDeclaration> {
+        let what = entry.what;
+        entry.skip_unsafe_id(is_safe_id(&self.id))?;
         let Some(event) = HookEvent::read(&self.on) else {
             let names = AgentEvent::NAMES.map(|(_, name)| name);
             let otherwise = format!("use one of {}, or `provider:event`", names.join(", "));
             let fix = did_you_mean(&self.on, names, otherwise);
-            findings.at(node.child("on").place).warning(
+            entry.at("on").warning(
                 "unknown-value",
                 format!("{what} stands at no known event, so it is skipped"),
                 fix,
@@ -172,15 +169,14 @@ impl HookShape {
         };
         let body = match self.source {
             Some(source) => {
-                let place = node.child("source");
-                let source = source.fields.read(source.kind, &what, place, findings)?;
+                let source = source.fields.read(source.kind, &mut entry.below("source"))?;
                 Some(HookBody::Sourced { source, is_prompt })
             }
             None => inline,
         };
         let Some(body) = body else {
             let key = if is_prompt { "prompt" } else { "command" };
-            findings.at(node.place).warning(
+            entry.here().warning(
                 "missing-key",
                 format!("{what} does nothing, so it is skipped"),
                 format!("add `{key}` or `source`"),

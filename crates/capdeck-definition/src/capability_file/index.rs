@@ -16,10 +16,9 @@ pub(super) struct FileIndex {
     /// Letters of the longest name among them. No longer part of a reference can name a server.
     longest_server: usize,
     tools_by_server: HashMap<String, Vec<usize>>,
-    qualified: HashMap<String, usize>,
-    ids: HashMap<String, usize>,
-    plain_qualified: HashMap<String, usize>,
-    plain_ids: HashMap<String, usize>,
+    /// Qualified names first, then bare ids.
+    tools: HashMap<String, usize>,
+    plain_tools: HashMap<String, usize>,
 }
 
 impl fmt::Debug for FileIndex {
@@ -38,14 +37,15 @@ impl FileIndex {
             index.plain_servers.entry(plain_tool_name(&server.id)).or_default().push(position);
         }
         for (position, tool) in file.tools.iter().enumerate() {
-            let qualified = tool.qualified_name();
-            index.plain_qualified.entry(plain_tool_name(&qualified)).or_insert(position);
-            index.plain_ids.entry(plain_tool_name(&tool.id)).or_insert(position);
-            index.ids.entry(tool.id.clone()).or_insert(position);
-            index.qualified.entry(qualified).or_insert(position);
             if let ToolKind::Mcp(mcp) = &tool.kind {
                 index.tools_by_server.entry(mcp.server.clone()).or_default().push(position);
             }
+        }
+        let qualified = file.tools.iter().map(ToolDeclaration::qualified_name).enumerate();
+        let ids = file.tools.iter().map(|tool| tool.id.clone()).enumerate();
+        for (position, name) in qualified.chain(ids) {
+            index.plain_tools.entry(plain_tool_name(&name)).or_insert(position);
+            index.tools.entry(name).or_insert(position);
         }
         index
     }
@@ -55,12 +55,10 @@ impl CapabilityFile {
     /// The tool that `requires` of a skill, a sub-agent or a caller means: the exact qualified name first, then the bare
     /// id, then either with `_` for a dot.
     pub fn tool(&self, reference: &str) -> Option<&ToolDeclaration> {
-        let wanted = without_at(reference);
-        let plain = plain_tool_name(wanted);
-        let index = &self.index;
-        let position = index.qualified.get(wanted).or_else(|| index.ids.get(wanted));
-        let position = position.or_else(|| index.plain_qualified.get(&plain));
-        self.tools.get(*position.or_else(|| index.plain_ids.get(&plain))?)
+        let name = without_at(reference);
+        let exact = self.index.tools.get(name);
+        let position = exact.or_else(|| self.index.plain_tools.get(&plain_tool_name(name)));
+        self.tools.get(*position?)
     }
 
     /// The server with this id, with or without a leading `@`.

@@ -1,12 +1,6 @@
 //! Ids that become names of files, and how tools are referred to: `server.tool`, `group.tool` or the bare id, with or
 //! without `@` before it.
 
-use crate::{diagnostic::FileFindings, document::ValueNode};
-
-/// What to do about an id that is not safe.
-pub(super) const SAFE_ID_FIX: &str =
-    "use at most 63 letters, digits, `.`, `_` and `-`, starting with a letter or digit";
-
 /// Whether an id may become a file's name: it starts with a letter or digit, has at most 63 letters, digits, `.`, `_`
 /// and `-`, and no `..`.
 pub fn is_safe_id(id: &str) -> bool {
@@ -15,20 +9,6 @@ pub fn is_safe_id(id: &str) -> bool {
         && id.starts_with(|c: char| c.is_ascii_alphanumeric())
         && id.chars().all(legal)
         && !id.contains("..")
-}
-
-/// An id that cannot name a file costs its entry, and nothing else.
-pub(super) fn skip_unsafe_id(
-    is_safe: bool,
-    what: &str,
-    node: &ValueNode,
-    findings: &mut FileFindings,
-) -> Option<()> {
-    if !is_safe {
-        let message = format!("the id of {what} cannot name a file, so it is skipped");
-        findings.at(node.child("id").place).warning("unsafe-id", message, SAFE_ID_FIX);
-    }
-    is_safe.then_some(())
 }
 
 /// A name with `_` for everything that some clients cannot send. Names mean the same tool when this is the same.

@@ -5,11 +5,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    names::{is_safe_id, skip_unsafe_id},
+    entry::EntryReader,
+    names::is_safe_id,
     repo::{GitHost, RepoReference, RepoTarget, is_safe_path},
     server::{ExposeType, ServerToolFilter, read_expose},
 };
-use crate::{diagnostic::FileFindings, document::ValueNode};
 
 /// A plugin of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,22 +74,13 @@ struct PluginServerShape {
 }
 
 impl PluginShape {
-    pub(super) fn read(
-        self,
-        node: &ValueNode,
-        findings: &mut FileFindings,
-    ) -> Option<PluginDeclaration> {
-        let def_node = node.child("def");
-        let what = match &self.id {
-            Some(id) => format!("the plugin `{id}`"),
-            None => "a plugin".to_owned(),
-        };
-        let is_safe = self.id.as_ref().is_none_or(|id| is_safe_id(id));
-        skip_unsafe_id(is_safe, &what, node, findings)?;
+    pub(super) fn read(self, entry: &mut EntryReader<'_>) -> Option<PluginDeclaration> {
+        let what = entry.what;
+        entry.skip_unsafe_id(self.id.as_ref().is_none_or(|id| is_safe_id(id)))?;
         let mut repo = match RepoReference::parse_whole(self.host, &self.def.repo) {
             Ok(repo) => repo,
             Err(bad) => {
-                findings.at(def_node.child("repo").place).error(
+                entry.below("def").at("repo").error(
                     "bad-repo",
                     format!("`repo` of {what} {bad}"),
                     "write `owner/repo`; a version or commit goes into `version` or `ref`",
@@ -98,7 +89,6 @@ impl PluginShape {
             }
         };
         if let Some(subpath) = self.def.subpath {
-            let place = def_node.child("subpath").place;
             let problem = if repo.target != RepoTarget::Root {
                 Some((
                     "conflicting-keys",
@@ -112,17 +102,17 @@ impl PluginShape {
                 None
             };
             if let Some((code, problem, fix)) = problem {
-                findings.at(place).error(code, format!("{what} {problem}"), fix);
+                entry.below("def").at("subpath").error(code, format!("{what} {problem}"), fix);
                 return None;
             }
             repo.target = RepoTarget::Path(subpath);
         }
         repo.version = self.def.version;
         repo.commit = self.def.commit;
-        let servers_node = node.child("servers");
+        let mut servers_entry = entry.below("servers");
         let servers = self.servers.into_iter().map(|(key, shape)| {
-            let node = servers_node.child(&key);
-            let expose = read_expose(shape.expose, shape.tools, &key, node, findings);
+            let mut server = servers_entry.below(&key);
+            let expose = read_expose(shape.expose, shape.tools, &key, &mut server);
             (key, PluginServer { renamed: shape.renamed, expose })
         });
         Some(PluginDeclaration {

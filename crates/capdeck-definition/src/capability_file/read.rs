@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::{
     CapabilityFile, CapabilityIds, SubagentDeclaration,
+    entry::EntryReader,
     hook::HookShape,
     index::FileIndex,
     names::plain_tool_name,
@@ -23,7 +24,7 @@ use super::{
 use crate::{
     DiagnosticSeverity,
     diagnostic::{FileFindings, TextPosition},
-    document::{MapEntry, NodeValue, PathStep, ValueNode, json, yaml},
+    document::{self, MapEntry, NodeValue, PathStep, ValueNode},
     schema,
     suggest::did_you_mean,
     violation,
@@ -143,7 +144,7 @@ impl CapabilityDocument {
         &mut self,
         section: &'static str,
         findings: &mut FileFindings,
-        read: impl Fn(S, &ValueNode, &mut FileFindings) -> Option<T>,
+        read: impl Fn(S, &mut EntryReader<'_>) -> Option<T>,
         name: impl Fn(&T) -> Option<String>,
     ) -> Vec<T> {
         let NodeValue::List(items) = self.root.child(section).content.clone() else {
@@ -151,13 +152,22 @@ impl CapabilityDocument {
         };
         let (mut entries, mut kept): (Vec<T>, Vec<usize>) = (Vec::new(), Vec::new());
         let mut taken = HashSet::new();
+        let noun = match section {
+            "subagents" => "sub-agent",
+            plural => plural.trim_end_matches('s'),
+        };
         for (index, item) in items.iter().enumerate() {
             if self.broken.contains(&(section.to_owned(), index)) {
                 continue;
             }
             let mark = findings.mark();
             let entry = match serde_json::from_value::<S>(item.to_json()) {
-                Ok(shape) => read(shape, item, findings),
+                Ok(shape) => {
+                    let id = item.get("id").and_then(ValueNode::text);
+                    let what =
+                        id.map_or_else(|| format!("a {noun}"), |id| format!("the {noun} `{id}`"));
+                    read(shape, &mut EntryReader { what: &what, node: item, findings })
+                }
                 Err(_) => {
                     findings.add(schema::CAPABILITIES.unreadable().at(item.place));
                     None
@@ -236,10 +246,7 @@ impl CapabilityDocument {
 }
 
 fn parse(text: &str, path: &Path, findings: &mut FileFindings) -> Option<ValueNode> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let is_json = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
-    let root = if is_json { json::parse(text) } else { yaml::parse(text) };
-    let root = root.map_err(|diagnostic| findings.add(diagnostic)).ok()?;
+    let root = document::parse(text, path).map_err(|diagnostic| findings.add(diagnostic)).ok()?;
     if root.is_map() {
         return Some(root);
     }

@@ -4,8 +4,8 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{command_line, text_source::check_url};
-use crate::{OAuthConfig, diagnostic::FileFindings, document::ValueNode, pattern::holds_reference};
+use super::{command_line, entry::EntryReader};
+use crate::{OAuthConfig, pattern::holds_reference};
 
 /// An MCP server of the file.
 #[derive(Debug, Clone, PartialEq)]
@@ -125,25 +125,12 @@ struct ServerDef {
 }
 
 impl ServerShape {
-    pub(super) fn read(
-        self,
-        node: &ValueNode,
-        findings: &mut FileFindings,
-    ) -> Option<ServerDeclaration> {
+    pub(super) fn read(self, entry: &mut EntryReader<'_>) -> Option<ServerDeclaration> {
         let id = self.id;
-        let def_node = node.child("def");
-        let values =
-            |values: IndexMap<String, ValueShape>, key: &str, findings: &mut FileFindings| {
-                let node = def_node.child(key);
-                let read = |(name, value): (String, ValueShape)| {
-                    let value = value.read(&name, node.child(&name), findings)?;
-                    Some((name, value))
-                };
-                values.into_iter().filter_map(read).collect::<IndexMap<_, _>>()
-            };
+        let mut def_entry = entry.below("def");
         let def = self.def;
         if def.tls_skip_verify {
-            findings.at(def_node.key_place("tlsSkipVerify")).warning(
+            def_entry.at_key("tlsSkipVerify").warning(
                 "ignored-key",
                 format!("`tlsSkipVerify` of `{id}` is refused: certificates are always checked"),
                 "trust the server's certificate on this machine, for example with `SSL_CERT_FILE`",
@@ -152,28 +139,26 @@ impl ServerShape {
         let endpoint = match (def.cmd, def.url) {
             (Some(cmd), url) => {
                 if url.is_some() {
-                    findings.at(def_node.key_place("url")).warning(
+                    def_entry.at_key("url").warning(
                         "conflicting-keys",
                         format!("the server `{id}` has `cmd` and `url`, and `url` is ignored"),
                         "keep one of the two",
                     );
                 }
-                let env = values(def.env, "env", findings);
+                let env = read_values(def.env, def_entry.below("env"));
                 ServerEndpoint::Stdio(LocalServer { cmd, args: def.args, env, cwd: def.cwd })
             }
-            (None, Some(url))
-                if !holds_reference(&url) && !check_url(&url, def_node.child("url"), findings) =>
-            {
+            (None, Some(url)) if !holds_reference(&url) && !def_entry.check_url(&url, "url") => {
                 return None;
             }
             (None, Some(url)) => ServerEndpoint::Remote(RemoteServer {
                 url,
-                headers: values(def.headers, "headers", findings),
+                headers: read_values(def.headers, def_entry.below("headers")),
                 tls_skip_verify: def.tls_skip_verify,
                 oauth: def.oauth2.map(|written| Box::new(read_oauth(&written))),
             }),
             (None, None) => {
-                findings.at(def_node.place).error(
+                def_entry.here().error(
                     "missing-key",
                     format!("the server `{id}` has neither `cmd` nor `url`"),
                     "add `cmd` to start a program, or `url` to reach a server",
@@ -182,7 +167,7 @@ impl ServerShape {
             }
         };
         Some(ServerDeclaration {
-            expose: read_expose(self.expose, self.tools, &id, node, findings),
+            expose: read_expose(self.expose, self.tools, &id, entry),
             id,
             description: self.description,
             display_name: self.display_name,
@@ -197,8 +182,7 @@ pub(super) fn read_expose(
     expose: Option<ExposeType>,
     tools: Option<Vec<String>>,
     id: &str,
-    node: &ValueNode,
-    findings: &mut FileFindings,
+    entry: &mut EntryReader<'_>,
 ) -> ServerToolFilter {
     let listed = tools.is_some();
     let names = tools.unwrap_or_default();
@@ -209,12 +193,12 @@ pub(super) fn read_expose(
         Some(ExposeType::All) | None => (ServerToolFilter::All, false),
     };
     match (uses_names, listed) {
-        (true, false) => findings.at(node.key_place("expose")).warning(
+        (true, false) => entry.at_key("expose").warning(
             "missing-key",
             format!("`expose` of `{id}` names no tools"),
             "add `tools` with the server's names of them",
         ),
-        (false, true) => findings.at(node.key_place("tools")).warning(
+        (false, true) => entry.at_key("tools").warning(
             "ignored-key",
             format!("`tools` of the server `{id}` is ignored"),
             "it goes with `expose: except` or `expose: exactly`",
@@ -222,6 +206,17 @@ pub(super) fn read_expose(
         (true, true) | (false, false) => {}
     }
     expose
+}
+
+fn read_values(
+    values: IndexMap<String, ValueShape>,
+    mut entry: EntryReader<'_>,
+) -> IndexMap<String, DeclaredValue> {
+    let read = |(name, value): (String, ValueShape)| {
+        let value = value.read(&name, &mut entry.below(&name))?;
+        Some((name, value))
+    };
+    values.into_iter().filter_map(read).collect()
 }
 
 /// The sign-in in any of the spellings that are around.
@@ -313,18 +308,13 @@ enum CommandLineShape {
 
 impl ValueShape {
     /// The declared value, unless it says nothing or too much.
-    fn read(
-        self,
-        key: &str,
-        node: &ValueNode,
-        findings: &mut FileFindings,
-    ) -> Option<DeclaredValue> {
+    fn read(self, key: &str, entry: &mut EntryReader<'_>) -> Option<DeclaredValue> {
         let reference = match self {
             Self::Text(text) => return Some(DeclaredValue::Text(text)),
             Self::Reference(reference) => reference,
         };
         let mut problem = |code: &str, message: String, fix: &str| {
-            findings.at(node.place).error(code, message, fix);
+            entry.here().error(code, message, fix);
             None
         };
         match (reference.from_env, reference.from_command, reference.from_file) {

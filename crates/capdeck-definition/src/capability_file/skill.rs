@@ -4,11 +4,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    names::{SAFE_ID_FIX, is_safe_id, skip_unsafe_id},
+    entry::{EntryReader, SAFE_ID_FIX},
+    names::is_safe_id,
     repo::{GitHost, RepoReference},
-    text_source::{RepoShape, check_url, needed, read_repo},
 };
-use crate::{diagnostic::FileFindings, document::ValueNode};
 
 /// A skill of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,9 +61,8 @@ pub struct SubagentDeclaration {
 }
 
 impl SubagentDeclaration {
-    pub(super) fn check(self, node: &ValueNode, findings: &mut FileFindings) -> Option<Self> {
-        let what = format!("the sub-agent `{}`", self.id);
-        skip_unsafe_id(is_safe_id(&self.id), &what, node, findings).map(|()| self)
+    pub(super) fn check(self, entry: &mut EntryReader<'_>) -> Option<Self> {
+        entry.skip_unsafe_id(is_safe_id(&self.id)).map(|()| self)
     }
 }
 
@@ -117,40 +115,28 @@ struct SkillDef {
 }
 
 impl SkillShape {
-    pub(super) fn read(
-        self,
-        node: &ValueNode,
-        findings: &mut FileFindings,
-    ) -> Option<SkillDeclaration> {
-        let what = format!("the skill `{}`", self.id);
+    pub(super) fn read(self, entry: &mut EntryReader<'_>) -> Option<SkillDeclaration> {
         if !is_safe_id(&self.id) {
-            findings.at(node.child("id").place).error(
-                "unsafe-id",
-                format!("the id of {what} cannot name a folder"),
-                SAFE_ID_FIX,
-            );
+            let message = format!("the id of {} cannot name a folder", entry.what);
+            entry.at("id").error("unsafe-id", message, SAFE_ID_FIX);
         }
-        let def_node = node.child("def");
         let def = self.def;
-        let repo = RepoShape { repo: def.repo, version: def.version, commit: def.commit };
+        let repo = [def.repo, def.version, def.commit];
         let kind = match self.kind {
             SkillType::Inline => SkillKind::Inline {
-                content: needed(def.content, "inline", "def.content", &what, def_node, findings)?,
+                content: entry.below("def").needed(def.content, "inline", "def.content")?,
             },
-            SkillType::Local => SkillKind::Local {
-                path: needed(def.path, "local", "def.path", &what, def_node, findings)?,
-            },
+            SkillType::Local => {
+                SkillKind::Local { path: entry.below("def").needed(def.path, "local", "def.path")? }
+            }
             SkillType::Remote => {
-                let url = needed(def.url, "remote", "def.url", &what, def_node, findings)?;
-                check_url(&url, def_node.child("url"), findings);
+                let mut entry = entry.below("def");
+                let url = entry.needed(def.url, "remote", "def.url")?;
+                entry.check_url(&url, "url");
                 RepoReference::from_raw_url(&url).map_or(SkillKind::Remote { url }, SkillKind::Git)
             }
-            SkillType::Github => {
-                SkillKind::Git(read_repo(GitHost::GitHub, repo, &what, node, findings)?)
-            }
-            SkillType::Gitlab => {
-                SkillKind::Git(read_repo(GitHost::GitLab, repo, &what, node, findings)?)
-            }
+            SkillType::Github => SkillKind::Git(entry.read_repo(GitHost::GitHub, repo)?),
+            SkillType::Gitlab => SkillKind::Git(entry.read_repo(GitHost::GitLab, repo)?),
             SkillType::Installed => SkillKind::Installed,
             SkillType::Plugin => SkillKind::Plugin,
         };

@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    names::{is_safe_id, skip_unsafe_id},
+    entry::EntryReader,
+    names::is_safe_id,
     repo::{GitHost, RepoReference, RepoTarget},
 };
 use crate::{diagnostic::FileFindings, document::ValueNode};
@@ -39,14 +40,14 @@ pub(super) enum SourceType {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "RepoDef", deny_unknown_fields)]
-pub(super) struct RepoShape {
+struct RepoShape {
     /// `owner/repo@name` or `owner/repo::path`, then `#commit` or `:version` if one is meant.
-    pub(super) repo: Option<String>,
+    repo: Option<String>,
     /// A tag or branch; wins over the one in `repo`.
-    pub(super) version: Option<String>,
+    version: Option<String>,
     /// A commit; wins over the one in `repo`.
     #[serde(default, rename = "ref")]
-    pub(super) commit: Option<String>,
+    commit: Option<String>,
 }
 
 /// The fields that say where a text comes from. Which one counts is told by the type.
@@ -54,9 +55,9 @@ pub(super) struct RepoShape {
 #[serde(rename_all = "camelCase")]
 pub(super) struct SourceFields {
     content: Option<String>,
-    pub(super) url: Option<String>,
-    pub(super) path: Option<String>,
-    pub(super) def: Option<RepoShape>,
+    url: Option<String>,
+    path: Option<String>,
+    def: Option<RepoShape>,
 }
 
 impl SourceFields {
@@ -64,91 +65,31 @@ impl SourceFields {
     pub(super) fn read(
         self,
         kind: SourceType,
-        what: &str,
-        node: &ValueNode,
-        findings: &mut FileFindings,
+        entry: &mut EntryReader<'_>,
     ) -> Option<ContentSource> {
         let host = match kind {
             SourceType::Inline => {
-                let content = needed(self.content, "inline", "content", what, node, findings)?;
+                let content = entry.needed(self.content, "inline", "content")?;
                 return Some(ContentSource::Inline { content });
             }
             SourceType::Remote => {
-                let url = needed(self.url, "remote", "url", what, node, findings)?;
-                if !check_url(&url, node.child("url"), findings) {
+                let url = entry.needed(self.url, "remote", "url")?;
+                if !entry.check_url(&url, "url") {
                     return None;
                 }
                 let source = RepoReference::from_raw_url(&url).map(ContentSource::Git);
                 return Some(source.unwrap_or(ContentSource::Remote { url }));
             }
             SourceType::Local => {
-                let path = needed(self.path, "local", "path", what, node, findings)?;
+                let path = entry.needed(self.path, "local", "path")?;
                 return Some(ContentSource::Local { path });
             }
             SourceType::Github => GitHost::GitHub,
             SourceType::Gitlab => GitHost::GitLab,
         };
-        read_repo(host, self.def.unwrap_or_default(), what, node, findings).map(ContentSource::Git)
+        let RepoShape { repo, version, commit } = self.def.unwrap_or_default();
+        entry.read_repo(host, [repo, version, commit]).map(ContentSource::Git)
     }
-}
-
-/// Reads `def.repo` with the fields that override its end.
-pub(super) fn read_repo(
-    host: GitHost,
-    def: RepoShape,
-    what: &str,
-    node: &ValueNode,
-    findings: &mut FileFindings,
-) -> Option<RepoReference> {
-    let text = needed(def.repo, host.as_str(), "def.repo", what, node, findings)?;
-    match RepoReference::parse(host, &text) {
-        Ok(mut repo) => {
-            repo.version = def.version.or(repo.version);
-            repo.commit = def.commit.or(repo.commit);
-            Some(repo)
-        }
-        Err(bad) => {
-            findings.at(node.child("def").child("repo").place).error(
-                "bad-repo",
-                format!("`repo` of {what} {bad}"),
-                bad.fix(),
-            );
-            None
-        }
-    }
-}
-
-/// A field that the type needs, or the complaint that it is missing.
-pub(super) fn needed<T>(
-    value: Option<T>,
-    kind: &str,
-    key: &str,
-    what: &str,
-    node: &ValueNode,
-    findings: &mut FileFindings,
-) -> Option<T> {
-    if value.is_none() {
-        findings.at(node.place).error(
-            "missing-key",
-            format!("{what} is of type `{kind}` and needs `{key}`"),
-            format!("add `{key}`, or change `type`"),
-        );
-    }
-    value
-}
-
-/// Whether an address can be fetched.
-pub(super) fn check_url(address: &str, node: &ValueNode, findings: &mut FileFindings) -> bool {
-    let fits = url::Url::parse(address)
-        .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-    if !fits {
-        findings.at(node.place).error(
-            "bad-url",
-            "this is not an address that can be fetched",
-            "write it whole, starting with `https://`",
-        );
-    }
-    fits
 }
 
 /// A rule of the file.
@@ -199,15 +140,10 @@ pub(super) struct RuleShape {
 }
 
 impl RuleShape {
-    pub(super) fn read(
-        self,
-        node: &ValueNode,
-        findings: &mut FileFindings,
-    ) -> Option<RuleDeclaration> {
-        let what = format!("the rule `{}`", self.id);
-        skip_unsafe_id(is_safe_id(&self.id), &what, node, findings)?;
+    pub(super) fn read(self, entry: &mut EntryReader<'_>) -> Option<RuleDeclaration> {
+        entry.skip_unsafe_id(is_safe_id(&self.id))?;
         Some(RuleDeclaration {
-            source: self.source.read(self.kind, &what, node, findings)?,
+            source: self.source.read(self.kind, entry)?,
             id: self.id,
             providers: self.providers,
             applies_to: self.applies_to,
@@ -270,12 +206,19 @@ struct SnippetShape {
 
 impl AgentsShape {
     pub(super) fn read(self, node: &ValueNode, findings: &mut FileFindings) -> AgentInstructions {
-        let base = self.base.and_then(|base| base.read(node.child("base"), findings));
+        let (what, base_node) = ("`agents.base`", node.child("base"));
+        let mut entry = EntryReader { what, node: base_node, findings: &mut *findings };
+        let base = self.base.and_then(|base| base.read(&mut entry));
         let list = node.child("additional");
         let mut additional: Vec<InstructionSnippet> = Vec::new();
         for (index, shape) in self.additional.into_iter().enumerate() {
             let item = list.item(index);
-            let Some(snippet) = shape.read(item, findings) else { continue };
+            let what = match &shape.id {
+                Some(id) => format!("the snippet `{id}`"),
+                None => "a snippet without `id`".to_owned(),
+            };
+            let mut entry = EntryReader { what: &what, node: item, findings: &mut *findings };
+            let Some(snippet) = shape.read(&mut entry) else { continue };
             if additional.iter().any(|earlier| earlier.id == snippet.id) {
                 findings.at(item.place).error(
                     "duplicate-id",
@@ -291,7 +234,7 @@ impl AgentsShape {
 }
 
 impl BaseShape {
-    fn read(self, node: &ValueNode, findings: &mut FileFindings) -> Option<ContentSource> {
+    fn read(self, entry: &mut EntryReader<'_>) -> Option<ContentSource> {
         let mut source = self.source;
         source.url = self.address.or(source.url);
         let kind = self.kind.unwrap_or(match (&source.url, &source.path) {
@@ -299,36 +242,27 @@ impl BaseShape {
             _ if source.def.is_some() => SourceType::Github,
             _ => SourceType::Remote,
         });
-        source.read(kind, "`agents.base`", node, findings)
+        source.read(kind, entry)
     }
 }
 
 impl SnippetShape {
-    fn read(self, node: &ValueNode, findings: &mut FileFindings) -> Option<InstructionSnippet> {
-        let what = match &self.id {
-            Some(id) => format!("the snippet `{id}`"),
-            None => "a snippet without `id`".to_owned(),
+    fn read(self, entry: &mut EntryReader<'_>) -> Option<InstructionSnippet> {
+        let source = self.source.read(self.kind, entry)?;
+        let target = match &source {
+            ContentSource::Git(repo) => Some(&repo.target),
+            _ => None,
         };
-        let source = self.source.read(self.kind, &what, node, findings)?;
-        let derived = match &source {
-            ContentSource::Git(repo) => match &repo.target {
-                RepoTarget::Named(name) | RepoTarget::Path(name) => Some(marker(name)),
-                RepoTarget::Root => None,
-            },
-            ContentSource::Inline { .. }
-            | ContentSource::Remote { .. }
-            | ContentSource::Local { .. } => None,
+        let derived = match target {
+            Some(RepoTarget::Named(name) | RepoTarget::Path(name)) => Some(marker(name)),
+            Some(RepoTarget::Root) | None => None,
         };
         let Some(id) = self.id.or(derived) else {
-            findings.at(node.place).error(
-                "missing-key",
-                format!("{what} cannot be distinguished from others"),
-                "add `id`",
-            );
+            let message = format!("{} cannot be distinguished from others", entry.what);
+            entry.here().error("missing-key", message, "add `id`");
             return None;
         };
-        let is_safe = is_safe_id(&id) || marker(&id) == id;
-        skip_unsafe_id(is_safe, &what, node, findings)?;
+        entry.skip_unsafe_id(is_safe_id(&id) || marker(&id) == id)?;
         Some(InstructionSnippet { id, source })
     }
 }

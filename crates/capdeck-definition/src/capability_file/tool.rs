@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{command_line, names::without_at, repo::is_safe_path, text_source::needed};
-use crate::{backend::number, diagnostic::FileFindings, document::ValueNode};
+use super::{command_line, entry::EntryReader, names::without_at, repo::is_safe_path};
+use crate::backend::number;
 
 /// A tool of the file.
 #[derive(Debug, Clone, PartialEq)]
@@ -169,18 +169,13 @@ struct ToolDef {
 }
 
 impl ToolShape {
-    pub(super) fn read(
-        self,
-        node: &ValueNode,
-        findings: &mut FileFindings,
-    ) -> Option<ToolDeclaration> {
-        let what = format!("the tool `{}`", self.id);
-        let def_node = node.child("def");
+    pub(super) fn read(self, entry: &mut EntryReader<'_>) -> Option<ToolDeclaration> {
+        let mut entry = entry.below("def");
         let def = self.def;
         let kind = match self.kind {
             ToolType::Mcp => {
-                let server = needed(def.server, "mcp", "def.server", &what, def_node, findings);
-                let tool = needed(def.tool, "mcp", "def.tool", &what, def_node, findings);
+                let server = entry.needed(def.server, "mcp", "def.server");
+                let tool = entry.needed(def.tool, "mcp", "def.tool");
                 ToolKind::Mcp(McpTool {
                     server: without_at(&server?).to_owned(),
                     tool: tool?,
@@ -189,10 +184,10 @@ impl ToolShape {
                 })
             }
             ToolType::Command => {
-                let run = needed(def.run, "command", "def.run", &what, def_node, findings)?;
-                run.check(&what, def_node.child("run"), findings);
+                let run = entry.needed(def.run, "command", "def.run")?;
+                run.check(&mut entry.below("run"));
                 if let Some(init) = &def.init {
-                    init.check(&what, def_node.child("init"), findings);
+                    init.check(&mut entry.below("init"));
                 }
                 ToolKind::Command(CommandTool { run, init: def.init })
             }
@@ -208,28 +203,27 @@ impl ToolShape {
 }
 
 impl CommandSpec {
-    fn check(&self, what: &str, node: &ValueNode, findings: &mut FileFindings) {
+    fn check(&self, entry: &mut EntryReader<'_>) {
+        let what = entry.what;
         match command_line::split(&self.cmd) {
-            Ok(words) => check_shell(&words, what, node, findings),
-            Err(bad) => findings.at(node.child("cmd").place).error(
-                "bad-command",
-                format!("`cmd` of {what} {bad}"),
-                bad.fix(),
-            ),
+            Ok(words) => check_shell(&words, entry),
+            Err(bad) => {
+                entry.at("cmd").error("bad-command", format!("`cmd` of {what} {bad}"), bad.fix());
+            }
         }
         if let Some(dir) = self.dir.as_ref().filter(|dir| !is_safe_path(dir)) {
             let shown: String = dir.chars().take(80).collect();
-            findings.at(node.child("dir").place).error(
+            entry.at("dir").error(
                 "path-escapes",
                 format!("`dir` of {what} leaves the project: `{shown}`"),
                 "use a relative path without `..`",
             );
         }
-        let names = node.child("args");
+        let names = entry.node.child("args");
         let mut known = HashSet::new();
         for (index, argument) in self.args.iter().enumerate() {
             if !known.insert(argument.name.as_str()) {
-                findings.at(names.item(index).place).error(
+                entry.findings.at(names.item(index).place).error(
                     "duplicate-id",
                     format!("{what} declares the argument `{}` twice", argument.name),
                     "keep one of the two",
@@ -240,12 +234,13 @@ impl CommandSpec {
 }
 
 /// Refuses arguments inside a shell's script: whoever gives the argument would write the script.
-fn check_shell(words: &[String], what: &str, node: &ValueNode, findings: &mut FileFindings) {
+fn check_shell(words: &[String], entry: &mut EntryReader<'_>) {
     let Some((program, arguments)) = words.split_first() else { return };
     if command_line::is_shell(program)
         && arguments.iter().any(|word| command_line::has_placeholder(word))
     {
-        findings.at(node.child("cmd").place).error(
+        let what = entry.what;
+        entry.at("cmd").error(
             "shell-placeholder",
             format!(
                 "`cmd` of {what} puts arguments into the script of a shell, where they could run \

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     ALLOW_LEADING_DASH, Backend, CliAction, CliOutputType, CliTools, CmpIntent, CmpParam, CmpTool,
     CmpType, CommandTemplate, Definition, cmp::intent::tool_name, pattern::holds_reference,
+    shape::cmp_files::ManifestFile,
 };
 
 /// The longest summary a manifest may have.
@@ -75,31 +76,21 @@ fn write_manifest(
         Some((domain, tags)) => (domain.clone(), tags.to_vec()),
         None => ("cli".to_owned(), Vec::new()),
     };
-    let mut manifest = Map::new();
-    let mut put = |key: &str, value: Value| drop(manifest.insert(key.to_owned(), value));
-    put("domain", json!(tool.map_or(domain, |tool| tool.domain.clone())));
-    let name = tool.map_or(definition.id.as_str(), |_| definition.name.as_str());
-    put("name", json!(name));
-    put("summary", json!(summary(&definition.description, notes)));
-    put("version", json!(tool.map_or("0.1.0", |tool| tool.version.as_str())));
-    if let Some(binary) = tool.and_then(|tool| tool.binary.as_ref()) {
-        put("binary", json!(binary));
-    }
-    if let Some(requires) = tool.map(|tool| &tool.requires).filter(|all| !all.is_empty()) {
-        put("requires", json!(requires));
-    }
-    if !tags.is_empty() {
-        put("tags", json!(tags));
-    }
     let wraps = match tool {
         Some(tool) => tool.wraps.clone(),
         None => only_program(definition),
     };
-    if let Some(wraps) = wraps {
-        put("adapter", json!(true));
-        put("wraps", json!(wraps));
-    }
-    Value::Object(manifest)
+    json!(ManifestFile {
+        domain: tool.map_or(domain, |tool| tool.domain.clone()),
+        name: tool.map_or(definition.id.as_str(), |_| definition.name.as_str()).to_owned(),
+        summary: summary(&definition.description, notes),
+        version: tool.map_or("0.1.0", |tool| tool.version.as_str()).to_owned(),
+        binary: tool.and_then(|tool| tool.binary.clone()),
+        requires: tool.map(|tool| tool.requires.clone()).unwrap_or_default(),
+        tags,
+        adapter: wraps.is_some().then_some(true),
+        wraps,
+    })
 }
 
 /// The program that all actions run, if there is one.

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::{ALLOW_LEADING_DASH, CmpIntent, CmpParam, CmpType};
+use crate::{ALLOW_LEADING_DASH, CmpIntent, CmpParam, CmpType, backend::cli::arguments_schema};
 
 impl CmpIntent {
     /// Reads arguments as the format does: numbers and truth values may arrive as text. What does not fit stays as it is,
@@ -86,12 +86,7 @@ impl CmpIntent {
             self.params.iter().map(|(name, param)| (name.clone(), property(param))).collect();
         let required = self.params.iter().filter(|(_, param)| param.required);
         let required: Vec<&String> = required.map(|(name, _)| name).collect();
-        let mut schema = Map::new();
-        schema.insert("type".to_owned(), json!("object"));
-        schema.insert("properties".to_owned(), Value::Object(properties));
-        if !required.is_empty() {
-            schema.insert("required".to_owned(), json!(required));
-        }
+        let mut schema = arguments_schema(properties, &required);
         schema.insert("additionalProperties".to_owned(), json!(false));
         schema
     }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::{DeclaredMap, EntryFields};
 use crate::{
     ArtifactConfig, CapletSet, CliTools, Exposure, FlowMode, GoogleDiscoveryApi, GraphQlEndpoint,
-    HttpApi, McpServer, NamespaceAliases, OpenApiEndpoint, PinMode, ViewConfig,
+    HttpApi, McpServer, NamespaceAliases, OpenApiEndpoint, PinMode, RunConfig, ViewConfig,
     definition::id_pattern,
     pattern,
     policy::{PolicyEffect, PolicyRule, RuleCondition},
@@ -88,7 +88,7 @@ pub(crate) struct ConfigOptions {
     /// What happens when a script carries data from one capability into a changing call of another.
     pub(crate) flow: Option<FlowMode>,
     /// Which runs of code mode are recorded, and how long.
-    pub(crate) runs: Option<RunFields>,
+    pub(crate) runs: Option<RunConfig>,
     /// How long large results are kept. Read from the user's own config only.
     pub(crate) artifacts: Option<ArtifactConfig>,
     /// False to learn nothing from results about what tools answer.
@@ -119,23 +119,6 @@ pub(crate) struct HostOptions {
     /// The most bytes of a result that an agent is sent; the rest is kept and can be read on.
     #[schemars(range(min = 1024))]
     pub(crate) result_bytes: Option<u64>,
-}
-
-/// `runs`: what is kept of runs of code mode.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct RunFields {
-    /// False to record no run. Runs then cannot be paused, resumed or replayed.
-    pub(crate) record: Option<bool>,
-    /// Older ones are removed. Read from the user's own config only.
-    #[schemars(range(min = 1, max = 3650))]
-    pub(crate) max_age_days: Option<u32>,
-    /// The oldest are removed until no more than this are left. Read from the user's own config only.
-    #[schemars(range(min = 1, max = 100_000))]
-    pub(crate) max_runs: Option<u32>,
-    /// The oldest are removed until the rest fits. Read from the user's own config only.
-    #[schemars(range(min = 1, max = 1_048_576))]
-    pub(crate) max_megabytes: Option<u32>,
 }
 
 /// One rule of `policy`: exactly one of its keys.

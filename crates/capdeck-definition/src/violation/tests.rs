@@ -149,7 +149,7 @@ fn fixtures() -> Vec<(String, Value)> {
             let name = path.file_name().unwrap().to_str().unwrap().to_owned();
             let Ok(text) = fs::read_to_string(&path) else { continue };
             let node = match path.extension().unwrap().to_str().unwrap() {
-                "md" => frontmatter::split(&text).ok().and_then(|cut| yaml::parse(cut.yaml).ok()),
+                "md" => frontmatter::split(&text).ok().and_then(|cut| yaml::parse(cut.0).ok()),
                 "json" => json_document::parse(&text).ok(),
                 "yaml" => yaml::parse(&text).ok(),
                 _ => None,

@@ -131,7 +131,7 @@ fn pins_that_cannot_be_read_are_the_strictest() {
 fn a_flow_that_cannot_be_read_asks_and_runs_that_cannot_be_read_are_not_recorded() {
     let deck = read(&[("user/config.yaml", "flow: of\nruns: { record: never }\n")]);
     assert_eq!(deck.config.flow_mode(), FlowMode::Ask);
-    assert!(!deck.config.runs.record);
+    assert_eq!(deck.config.runs.record, Some(false));
     let usual = read(&[]).config;
     assert_eq!((usual.flow_mode(), usual.runs), (FlowMode::Off, RunConfig::default()));
 }
@@ -143,16 +143,16 @@ fn a_project_follows_data_more_closely_and_may_record_nothing_but_does_not_say_w
         ("project/config.yaml", "flow: ask\nruns: { record: false, maxRuns: 1, maxAgeDays: 1 }\n"),
     ]);
     assert_eq!(deck.config.flow_mode(), FlowMode::Ask);
-    let kept = RunConfig { record: false, max_runs: Some(9), ..RunConfig::default() };
+    let kept = RunConfig { record: Some(false), max_runs: Some(9), ..RunConfig::default() };
     assert_eq!(deck.config.runs, kept);
     assert_eq!(deck.user_config.flow_mode(), FlowMode::Warn);
-    assert!(deck.user_config.runs.record);
+    assert_eq!(deck.user_config.runs.record, None);
     let loose = read(&[
         ("user/config.yaml", "flow: ask\nruns: { record: false }\n"),
         ("project/config.yaml", "flow: off\nruns: { record: true }\n"),
     ]);
     assert_eq!(loose.config.flow_mode(), FlowMode::Ask);
-    assert!(!loose.config.runs.record);
+    assert_eq!(loose.config.runs.record, Some(false));
 }
 
 #[test]

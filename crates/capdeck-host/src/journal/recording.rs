@@ -110,7 +110,7 @@ pub(crate) async fn run_recorded(
     stage: RunEnvironment<'_>,
     mut run: CellRun,
 ) -> RunReport {
-    if !request.deck.catalog().config().runs.record {
+    if request.deck.catalog().config().runs.record == Some(false) {
         return stage.run(run, stage.calls).await;
     }
     let begun = begin_record(request, &run, stage.directory);
