@@ -22,7 +22,6 @@ pub struct Catalog {
     pub(crate) quarantined: Arc<[QuarantinedItem]>,
     pub(crate) diagnostics: Arc<[Diagnostic]>,
     pub(crate) config: Arc<DeckConfig>,
-    /// True when some tool is held.
     pub(crate) holds_tools: bool,
     pub(crate) parts: Arc<DeckParts>,
     /// True when this is a part of another catalog.

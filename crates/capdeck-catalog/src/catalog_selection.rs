@@ -14,7 +14,6 @@ pub struct CatalogSelection {
     patterns: IndexMap<Glob, ToolSelection>,
 }
 
-/// What is chosen of one capability.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct ToolSelection {
     whole: bool,
@@ -25,7 +24,6 @@ struct ToolSelection {
 }
 
 impl CatalogSelection {
-    /// The whole of one capability.
     pub fn whole(id: &str) -> Self {
         let mut selection = Self::default();
         selection.add_capability(&Glob::new(id));

@@ -21,7 +21,6 @@ pub enum CatalogPart {
     View(Arc<str>),
 }
 
-/// The named parts of a deck.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeckParts {
     pub skills: Vec<SkillTools>,
@@ -32,7 +31,6 @@ pub struct DeckParts {
     pub shelved: CatalogSelection,
 }
 
-/// The tools that a skill needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillTools {
     pub id: String,
@@ -119,7 +117,6 @@ impl DeckParts {
         }
     }
 
-    /// The skills that are known in this part.
     pub(crate) fn skills_in(&self, part: &CatalogPart) -> Vec<SkillTools> {
         match part {
             CatalogPart::Everything | CatalogPart::Offered => self.skills.clone(),

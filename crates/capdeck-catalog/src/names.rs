@@ -50,7 +50,6 @@ impl NameTable {
         Self::assign(reserved, &owners, HASH_DIGITS)
     }
 
-    /// The name of one tool of a capability.
     pub fn tool_name(&self, capability: &str, tool: &str) -> Option<&str> {
         self.names.get(&NameOwner::tool(capability, tool)).map(String::as_str)
     }
@@ -62,7 +61,6 @@ impl NameTable {
         owner.keeps_natural_name(&owner.natural())
     }
 
-    /// The name of a capability's wrapper tool.
     pub fn wrapper_name(&self, capability: &str) -> Option<&str> {
         self.names.get(&NameOwner::wrapper(capability)).map(String::as_str)
     }

@@ -60,7 +60,6 @@ struct ObjectShape {
 }
 
 impl ObservedShape {
-    /// The shape of one value.
     pub fn of(value: &Value) -> Self {
         Self::at_depth(value, 0)
     }

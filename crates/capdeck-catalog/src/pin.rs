@@ -12,7 +12,6 @@ use crate::{
 const PINNED_MEMBERS: [&str; 6] =
     ["name", "title", "description", "inputSchema", "outputSchema", "annotations"];
 
-/// The pins of one capability.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CapabilityPins {

@@ -36,7 +36,6 @@ pub enum PinChange {
     Changed { tool: String, changes: Vec<DefinitionChange> },
 }
 
-/// One changed part of a definition.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "part", rename_all = "camelCase")]
 pub enum DefinitionChange {
@@ -228,7 +227,6 @@ fn value(definition: &RawMembers, key: &str) -> Option<Value> {
     serde_json::from_str(definition.get(key)?.get()).ok()
 }
 
-/// One member that differs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MemberChange {
     /// The way to it, such as `properties.path.type`; empty for the whole part.
@@ -240,7 +238,6 @@ pub struct MemberChange {
     pub after: Option<Value>,
 }
 
-/// What happened to a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MemberChangeKind {

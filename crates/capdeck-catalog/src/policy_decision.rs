@@ -13,7 +13,6 @@ pub const CONFIRM: &str = "capdeck/confirm";
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RuleClearance(Box<[bool]>);
 
-/// What a call is about.
 #[derive(Debug, Clone, Copy)]
 pub struct CallSubject<'a> {
     /// The capability's id, then those of the sets around it.
@@ -23,14 +22,12 @@ pub struct CallSubject<'a> {
     pub definition: Option<&'a Tool>,
 }
 
-/// A decision and what it rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PolicyDecision {
     pub effect: PolicyEffect,
     pub because: DecisionReason,
 }
 
-/// What a decision rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecisionReason {
     /// A rule of the person's own policy, counted from 1.
@@ -41,7 +38,6 @@ pub enum DecisionReason {
     SaysDestructive,
     /// No rule fits, and the tool's file wants a person asked first.
     WantsConfirmation,
-    /// No rule fits.
     NoRule,
 }
 

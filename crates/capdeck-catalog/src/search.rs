@@ -30,7 +30,6 @@ use crate::{Capability, Tool};
 pub struct ToolSearchRequest<'a> {
     /// What is wanted, in plain words.
     pub query: &'a str,
-    /// Only this capability.
     pub within: Option<&'a str>,
     /// Hits per page; 0 counts as 1.
     pub limit: usize,

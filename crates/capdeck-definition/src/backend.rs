@@ -55,7 +55,6 @@ pub enum BackendKind {
 }
 
 impl Backend {
-    /// Which kind this is.
     pub fn kind(&self) -> BackendKind {
         match self {
             Self::Mcp(_) => BackendKind::Mcp,

@@ -73,13 +73,11 @@ pub struct CapabilityFile {
     pub providers: Option<Vec<String>>,
     /// The options, with their defaults where they have one.
     pub options: CapabilityFileOptions,
-    /// MCP servers.
     pub servers: Vec<ServerDeclaration>,
     /// Tools: chosen tools of servers, and commands.
     pub tools: Vec<ToolDeclaration>,
     /// Skills and the tools they need.
     pub skills: Vec<SkillDeclaration>,
-    /// Rules for agents.
     pub rules: Vec<RuleDeclaration>,
     /// Hooks into an agent's events.
     pub hooks: Vec<HookDeclaration>,

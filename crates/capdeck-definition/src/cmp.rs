@@ -176,7 +176,6 @@ fn presented(manifest: &ManifestFile) -> SharedFields {
     }
 }
 
-/// A manifest as read.
 struct CmpManifest {
     file: ManifestFile,
     /// Where the name stands.

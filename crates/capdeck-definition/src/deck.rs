@@ -28,7 +28,6 @@ pub struct Deck {
     pub definitions: Vec<Arc<Definition>>,
     /// What could not be used.
     pub quarantined: Vec<QuarantinedItem>,
-    /// The merged options.
     pub config: DeckConfig,
     /// The options without any project's, for as long as the project is not trusted.
     pub user_config: DeckConfig,
@@ -47,7 +46,6 @@ pub struct Deck {
 pub struct QuarantinedItem {
     /// The id it would have had; for a config file that cannot be read at all, the file's name.
     pub id: String,
-    /// The file it stands in.
     pub source: DefinitionSource,
     /// The first error's message.
     pub reason: String,

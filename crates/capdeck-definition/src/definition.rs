@@ -78,7 +78,6 @@ impl Definition {
 #[serde(try_from = "String")]
 pub struct CapabilityId(Arc<str>);
 
-/// The text is no capability id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an id: use 1 to 64 letters, digits, `_` or `-`")]
 pub struct CapabilityIdError(pub String);
@@ -98,7 +97,6 @@ impl CapabilityId {
         Self::new(&format!("{}__{child}", self.0))
     }
 
-    /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -27,7 +27,6 @@ pub(crate) fn is_json(path: &Path) -> bool {
     path.to_string_lossy().to_ascii_lowercase().ends_with(".json")
 }
 
-/// One value and its place.
 #[derive(Debug, Clone)]
 pub(crate) struct ValueNode {
     pub(crate) content: NodeValue,

@@ -25,7 +25,6 @@ pub(crate) fn split(text: &str) -> Result<(&str, &str), FrontmatterError> {
     Ok((yaml, after.split_once('\n').map_or("", |(_, body)| body)))
 }
 
-/// Longest name of a skill.
 const MAX_SKILL_NAME_LENGTH: usize = 64;
 
 /// Why a `SKILL.md` is not one.

@@ -44,7 +44,6 @@ impl HiddenKind {
     }
 }
 
-/// Every hidden character of a text.
 pub fn hidden_characters(text: &str) -> Vec<HiddenCharacter> {
     if text.bytes().all(|byte| byte >= b' ' && byte != 0x7f && byte.is_ascii() || is_space(byte)) {
         return Vec::new();

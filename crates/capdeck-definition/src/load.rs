@@ -31,7 +31,6 @@ const CONFIG_NAMES: [&str; 3] = ["config.json", "config.yaml", "config.yml"];
 pub struct DeckRoot {
     /// The folder. It need not exist.
     pub dir: PathBuf,
-    /// Whose folder it is.
     pub owner: RootOwner,
 }
 
@@ -54,13 +53,11 @@ pub struct SourceFile {
     pub path: PathBuf,
     /// The layer its definitions belong to.
     pub layer: SourceLayer,
-    /// How its text is read.
     pub format: SourceFormat,
     /// The text, or why there is none: unreadable, too large, not UTF-8.
     pub text: Result<String, Diagnostic>,
 }
 
-/// How a file is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SourceFormat {
     /// Frontmatter and Markdown. The id comes from the file's or folder's name.
@@ -161,7 +158,6 @@ impl LoadedFiles {
         loaded
     }
 
-    /// Reads one file.
     pub(crate) fn one(path: &Path, layer: SourceLayer, format: SourceFormat) -> Self {
         let files = vec![read_file(path.to_owned(), layer, format)];
         Self { files, watched: vec![path.to_owned()], ..Self::default() }

@@ -19,7 +19,6 @@ pub(crate) struct ParsedFile {
     pub(crate) definitions: Vec<LocatedDefinition>,
     pub(crate) quarantined: Vec<QuarantinedItem>,
     pub(crate) diagnostics: Vec<Diagnostic>,
-    /// The options of a config file.
     pub(crate) options: Option<ConfigOptions>,
     /// A capability file, whose definitions are among the others.
     pub(crate) capability_file: Option<CapabilityFile>,
@@ -50,7 +49,6 @@ pub(crate) struct CapletParent<'a> {
     pub(crate) auth: Option<BackendAuth>,
 }
 
-/// Parses one file as what it is.
 pub(crate) fn parse(file: &SourceFile, member_of: Option<&CapabilityId>) -> ParsedFile {
     let source = DefinitionSource { layer: file.layer, path: file.path.clone() };
     let origin = FileOrigin { source, member_of };

@@ -8,7 +8,6 @@ pub(crate) const ID: &str = "^[a-zA-Z0-9_-]{1,64}$";
 pub(crate) const PATH: &str = "^/";
 /// A label of a deck.
 pub(crate) const LABEL: &str = "^[a-z](?:[a-z0-9-]{0,30}[a-z0-9])?$";
-/// The name of a database schema.
 pub(crate) const DATABASE_SCHEMA: &str = "^[a-z_][a-z0-9_]{0,62}$";
 /// An origin: scheme, host and port.
 pub(crate) const ORIGIN: &str = "^https?://(?![^/?#]*@)[^/?#]+/?$";

@@ -43,7 +43,6 @@ pub fn config_schema() -> Value {
     schema
 }
 
-/// The schema of a capability file.
 pub fn capability_file_schema() -> Value {
     CAPABILITIES.schema.clone()
 }
@@ -53,14 +52,12 @@ pub fn cmp_schema() -> Value {
     generate::<CmpFile>()
 }
 
-/// A schema and its name.
 pub(crate) struct FileSchema {
     /// What `capdeck schema` calls it.
     pub(crate) name: &'static str,
     pub(crate) schema: Value,
 }
 
-/// The frontmatter of a Caplet file.
 pub(crate) static CAPLET: LazyLock<FileSchema> =
     LazyLock::new(|| FileSchema { name: "caplet", schema: generate::<CapletFile>() });
 
@@ -71,7 +68,6 @@ pub(crate) static CONFIG: LazyLock<FileSchema> =
 /// A capability file. Unknown keys are told as warnings.
 pub(crate) static CAPABILITIES: LazyLock<FileSchema> =
     LazyLock::new(|| FileSchema { name: "capabilities", schema: generate::<CapabilityShape>() });
-/// The manifest of a CMP tool.
 pub(crate) static CMP_MANIFEST: LazyLock<FileSchema> =
     LazyLock::new(|| FileSchema { name: "cmp", schema: generate::<ManifestFile>() });
 

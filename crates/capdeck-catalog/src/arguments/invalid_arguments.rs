@@ -49,7 +49,6 @@ pub struct ArgumentError {
     pub problem: ArgumentProblem,
 }
 
-/// What a rule wanted.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ArgumentProblem {
@@ -57,7 +56,6 @@ pub enum ArgumentProblem {
     Expected(Value),
     /// The only values that are allowed.
     Allowed(Value),
-    /// The argument that is missing.
     Missing(String),
     /// The names that are not accepted.
     Unexpected(Vec<String>),

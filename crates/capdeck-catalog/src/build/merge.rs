@@ -26,7 +26,6 @@ pub(super) struct MergeEntry {
     set: Option<Arc<Definition>>,
 }
 
-/// The result of merging.
 pub(super) struct MergeResult {
     pub(super) in_force: BTreeMap<CapabilityId, MergeEntry>,
     /// Untrusted entries that would replace one in force.

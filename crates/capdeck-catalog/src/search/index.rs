@@ -34,14 +34,12 @@ pub(crate) struct ToolIndex {
     pub(super) scratch: Mutex<ScoreBuffers>,
 }
 
-/// A capability in the index and its documents.
 #[derive(Debug)]
 pub(super) struct IndexedCapability {
     pub(super) capability: Arc<Capability>,
     pub(super) documents: Range<u32>,
 }
 
-/// The sorted vocabulary.
 #[derive(Debug, Default)]
 pub(super) struct TermTable {
     pub(super) terms: Vec<Box<str>>,
@@ -86,7 +84,6 @@ impl TermTable {
         self.terms.binary_search_by(|term| (**term).cmp(wanted)).ok().map(|at| at as u32)
     }
 
-    /// The terms that start with `prefix`.
     pub(super) fn starting_with(&self, prefix: &str) -> impl Iterator<Item = u32> {
         let start = self.terms.partition_point(|term| **term < *prefix);
         let terms = self.terms.iter().enumerate().skip(start);
@@ -94,7 +91,6 @@ impl TermTable {
     }
 }
 
-/// Where the entries of one number are.
 fn bounds(starts: &[u32], number: u32) -> Range<usize> {
     let at = number as usize;
     starts[at] as usize..starts[at + 1] as usize

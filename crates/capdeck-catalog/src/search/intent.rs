@@ -2,7 +2,6 @@
 
 use super::words::each_word;
 
-/// What a question wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum QueryIntent {
     Look,

@@ -53,7 +53,6 @@ pub struct CmpIntent {
     pub idempotent: bool,
 }
 
-/// One parameter of an intent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CmpParam {
@@ -138,7 +137,6 @@ impl CmpType {
         }
     }
 
-    /// Whether the specification lists it.
     pub(crate) fn is_listed(self) -> bool {
         !matches!(self, Self::Number | Self::Numbers | Self::Object)
     }

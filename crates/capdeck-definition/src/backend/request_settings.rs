@@ -37,7 +37,6 @@ pub struct RequestSettings {
     pub rate_limit: Option<RateLimit>,
 }
 
-/// A block that makes HTTP requests.
 pub trait HttpBlock {
     fn requests(&self) -> &RequestSettings;
 
@@ -95,7 +94,6 @@ pub enum RatePeriod {
 }
 
 impl RatePeriod {
-    /// The name as a file has it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Second => "second",

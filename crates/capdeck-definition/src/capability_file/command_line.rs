@@ -132,7 +132,6 @@ pub fn has_placeholder(word: &str) -> bool {
     placeholders(word).iter().any(|part| matches!(part, WordPart::Argument(_)))
 }
 
-/// A part of a word of a command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WordPart<'a> {
     Text(&'a str),

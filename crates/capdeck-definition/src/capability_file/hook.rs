@@ -10,7 +10,6 @@ use super::{
 };
 use crate::suggest::did_you_mean;
 
-/// A hook of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookDeclaration {
     /// Safe as the name of a file.
@@ -28,7 +27,6 @@ pub struct HookDeclaration {
     pub description: Option<String>,
 }
 
-/// When a hook acts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HookEvent {
     /// An event that every agent has under some name.
@@ -84,13 +82,11 @@ impl AgentEvent {
         Self::NAMES.iter().find(|(event, _)| *event == self).map_or("", |(_, name)| name)
     }
 
-    /// The event with this name.
     pub fn find(name: &str) -> Option<Self> {
         Self::NAMES.into_iter().find(|(_, known)| *known == name).map(|(event, _)| event)
     }
 }
 
-/// What a hook is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HookBody {
     /// A command line for the agent to run.

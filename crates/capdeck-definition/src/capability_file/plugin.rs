@@ -11,7 +11,6 @@ use super::{
     server::{ExposeType, ServerToolFilter, read_expose},
 };
 
-/// A plugin of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginDeclaration {
     /// `None` when the plugin's own manifest names it.

@@ -1,15 +1,12 @@
 //! From the text of a capability file to its model. Only a text that cannot be read at all loses the whole file.
 
-use std::{
-    collections::{HashMap, HashSet},
-    path::Path,
-};
+use std::{collections::HashSet, path::Path};
 
 use indexmap::IndexSet;
 use serde::de::DeserializeOwned;
 
 use super::{
-    CapabilityFile, CapabilityIds, SubagentDeclaration,
+    CapabilityFile, CapabilityFileOptions, CapabilityIds, SubagentDeclaration,
     entry::EntryReader,
     hook::HookShape,
     index::FileIndex,
@@ -51,78 +48,99 @@ pub(crate) fn read(
     let mut root = parse(text, path, findings)?;
     warn_about_unknown_keys(&root, findings);
     prune(&mut root);
-    let mut document = CapabilityDocument::check(root, findings)?;
+    let broken = BrokenParts::take_from(&mut root, findings)?;
+    let mut reader = SectionReader { root: &root, broken, findings };
+    let servers = reader.list("servers", ServerShape::read, |one| Some(one.id.clone()));
+    let tools = reader.list("tools", ToolShape::read, |one| Some(one.qualified_name()));
+    let skills = reader.list("skills", SkillShape::read, |one| Some(one.id.clone()));
+    let rules = reader.list("rules", RuleShape::read, |one| Some(one.id.clone()));
+    let hooks = reader.list("hooks", HookShape::read, |one| Some(one.id.clone()));
+    let subagents =
+        reader.list("subagents", SubagentDeclaration::check, |one| Some(one.id.clone()));
+    let agents = reader.value::<AgentsShape>("agents");
+    let agents = agents.map(|agents| agents.read(root.child("agents"), reader.findings));
+    let plugins = entries(reader.list("plugins", PluginShape::read, |one| one.id.clone()));
+    let mut options: CapabilityFileOptions = reader.value("options").unwrap_or_default();
+    options.check(root.child("options"), reader.findings);
+    options.security.is_incomplete = reader.broken.has_security;
+    let tools = references::with_servers(tools, &plugins, &root, reader.findings);
+    let (servers, server_nodes): (_, Vec<_>) = servers.into_iter().unzip();
+    let (tools, tool_nodes): (_, Vec<_>) = tools.into_iter().unzip();
+    let (skills, skill_nodes) = skills.into_iter().unzip();
+    let (subagents, subagent_nodes) = subagents.into_iter().unzip();
     let mut file = CapabilityFile {
         path: path.to_owned(),
-        providers: document.value("providers"),
-        options: document.value("options").unwrap_or_default(),
-        servers: document.list("servers", findings, ServerShape::read, |one| Some(one.id.clone())),
-        tools: document.list("tools", findings, ToolShape::read, |one| Some(one.qualified_name())),
-        skills: document.list("skills", findings, SkillShape::read, |one| Some(one.id.clone())),
-        rules: document.list("rules", findings, RuleShape::read, |one| Some(one.id.clone())),
-        hooks: document.list("hooks", findings, HookShape::read, |one| Some(one.id.clone())),
-        subagents: document
-            .list("subagents", findings, SubagentDeclaration::check, |one| Some(one.id.clone())),
-        agents: document
-            .value::<AgentsShape>("agents")
-            .map(|agents| agents.read(document.root.child("agents"), findings)),
-        plugins: document.list("plugins", findings, PluginShape::read, |one| one.id.clone()),
-        ids: CapabilityIds::default(),
-        index: FileIndex::default(),
+        providers: reader.value("providers"),
+        options,
+        servers,
+        tools,
+        skills,
+        rules: entries(rules),
+        hooks: entries(hooks),
+        subagents,
+        agents,
+        plugins,
+        ..CapabilityFile::default()
     };
-    file.options.check(document.root.child("options"), findings);
-    file.options.security.is_incomplete = document.security_is_broken;
-    references::check(&mut file, &mut document, findings);
+    file.index = FileIndex::of(&file);
+    let id_places =
+        |nodes: &[&ValueNode]| nodes.iter().map(|node| node.child("id").place).collect();
+    let server_places = id_places(&server_nodes);
+    let tool_places = id_places(&tool_nodes);
+    let nodes =
+        EntryNodes { servers: server_nodes, skills: skill_nodes, subagents: subagent_nodes };
+    references::check(&file, &nodes, &root, reader.findings);
     file.ids = CapabilityIds::of(&file);
-    Some(ParsedCapabilityFile {
-        server_places: document.places("servers"),
-        tool_places: document.places("tools"),
-        broken_servers: document.broken_servers,
-        file,
-    })
+    let broken_servers = reader.broken.servers;
+    Some(ParsedCapabilityFile { file, server_places, tool_places, broken_servers })
 }
 
-/// The document while it is read: which entries are out, and where the others stand.
-pub(super) struct CapabilityDocument {
-    pub(super) root: ValueNode,
-    broken: HashSet<(String, usize)>,
-    broken_values: HashSet<String>,
-    security_is_broken: bool,
-    /// The positions in the document of the entries that were read, by section.
-    pub(super) kept: HashMap<&'static str, Vec<usize>>,
-    broken_servers: Vec<(String, String)>,
+/// Where the entries of a file stand that refer to others, in their order.
+pub(super) struct EntryNodes<'a> {
+    pub(super) servers: Vec<&'a ValueNode>,
+    pub(super) skills: Vec<&'a ValueNode>,
+    pub(super) subagents: Vec<&'a ValueNode>,
 }
 
-impl CapabilityDocument {
-    /// Compares the document with the schema. Unknown keys cost nothing; any other mistake costs its entry.
-    fn check(root: ValueNode, findings: &mut FileFindings) -> Option<Self> {
-        let violations = violation::check(&schema::CAPABILITIES, &root);
-        let mut document = Self {
-            root,
-            broken: HashSet::new(),
-            broken_values: HashSet::new(),
-            security_is_broken: false,
-            kept: HashMap::new(),
-            broken_servers: Vec::new(),
-        };
+fn entries<T>(located: Vec<(T, &ValueNode)>) -> Vec<T> {
+    located.into_iter().map(|(entry, _)| entry).collect()
+}
+
+/// What the schema refuses of a document.
+#[derive(Default)]
+struct BrokenParts {
+    /// By section and position.
+    entries: HashSet<(String, usize)>,
+    values: HashSet<String>,
+    has_security: bool,
+    /// Ids of servers, with the reason.
+    servers: Vec<(String, String)>,
+}
+
+impl BrokenParts {
+    /// Compares the document with the schema and takes broken options out of it. Unknown keys cost nothing; any other
+    /// mistake costs its entry.
+    fn take_from(root: &mut ValueNode, findings: &mut FileFindings) -> Option<Self> {
+        let violations = violation::check(&schema::CAPABILITIES, root);
+        let mut broken = Self::default();
         let mut broken_items: Vec<(String, String, usize)> = Vec::new();
         violation::report(violations, findings, |found| {
             let is_harmless = found.is_merely_unknown_key();
             match found.steps.as_slice() {
                 _ if is_harmless => {}
                 [PathStep::Key(section), PathStep::Index(index), ..] => {
-                    document.leave_out(section, *index, &found.diagnostic.message);
+                    broken.add(section, *index, root, &found.diagnostic.message);
                 }
                 [PathStep::Key(block), PathStep::Key(list), PathStep::Index(index), ..] => {
                     broken_items.push((block.clone(), list.clone(), *index));
                 }
                 // One wrong option leaves the others as they are.
                 [PathStep::Key(block), PathStep::Key(option), ..] => {
-                    document.security_is_broken |= block == "options" && option == "security";
-                    document.root.remove(&[block, option]);
+                    broken.has_security |= block == "options" && option == "security";
+                    root.remove(&[block, option]);
                 }
                 [PathStep::Key(section), ..] => {
-                    document.broken_values.insert(section.clone());
+                    broken.values.insert(section.clone());
                 }
                 [PathStep::Index(_), ..] | [] => {}
             }
@@ -134,54 +152,70 @@ impl CapabilityDocument {
         broken_items.sort();
         broken_items.dedup();
         for (block, list, index) in broken_items.into_iter().rev() {
-            document.root.remove_item(&[&block, &list], index);
+            root.remove_item(&[&block, &list], index);
         }
-        Some(document)
+        Some(broken)
     }
 
-    /// Reads the entries of a section. One that is broken, or has the name of another, is left out with its problem told.
+    fn add(&mut self, section: &str, index: usize, root: &ValueNode, reason: &str) {
+        if self.entries.insert((section.to_owned(), index)) && section == "servers" {
+            let id = root.child(section).item(index).child("id").text();
+            self.servers.push((id.unwrap_or("?").to_owned(), reason.to_owned()));
+        }
+    }
+}
+
+/// The document while its sections are read.
+struct SectionReader<'a> {
+    root: &'a ValueNode,
+    broken: BrokenParts,
+    findings: &'a mut FileFindings,
+}
+
+impl<'a> SectionReader<'a> {
+    /// Reads the entries of a section, with their nodes. One that is broken, or has the name of another, is left out
+    /// with its problem reported.
     fn list<S: DeserializeOwned, T>(
         &mut self,
-        section: &'static str,
-        findings: &mut FileFindings,
+        section: &str,
         read: impl Fn(S, &mut EntryReader<'_>) -> Option<T>,
         name: impl Fn(&T) -> Option<String>,
-    ) -> Vec<T> {
-        let NodeValue::List(items) = self.root.child(section).content.clone() else {
-            return Vec::new();
-        };
-        let (mut entries, mut kept): (Vec<T>, Vec<usize>) = (Vec::new(), Vec::new());
+    ) -> Vec<(T, &'a ValueNode)> {
+        let NodeValue::List(items) = &self.root.child(section).content else { return Vec::new() };
+        let mut located = Vec::new();
         let mut taken = HashSet::new();
         let noun = match section {
             "subagents" => "sub-agent",
             plural => plural.trim_end_matches('s'),
         };
         for (index, item) in items.iter().enumerate() {
-            if self.broken.contains(&(section.to_owned(), index)) {
+            if self.broken.entries.contains(&(section.to_owned(), index)) {
                 continue;
             }
-            let mark = findings.mark();
+            let mark = self.findings.mark();
             let entry = match serde_json::from_value::<S>(item.to_json()) {
                 Ok(shape) => {
                     let id = item.get("id").and_then(ValueNode::text);
                     let what =
                         id.map_or_else(|| format!("a {noun}"), |id| format!("the {noun} `{id}`"));
-                    read(shape, &mut EntryReader { what: &what, node: item, findings })
+                    read(
+                        shape,
+                        &mut EntryReader { what: &what, node: item, findings: self.findings },
+                    )
                 }
                 Err(_) => {
-                    findings.add(schema::CAPABILITIES.unreadable().at(item.place));
+                    self.findings.add(schema::CAPABILITIES.unreadable().at(item.place));
                     None
                 }
             };
             // Broken hooks never stop anything.
             if section == "hooks" {
-                findings.soften_since(mark);
+                self.findings.soften_since(mark);
             }
-            let entry = match (entry, findings.first_error_since(mark)) {
+            let entry = match (entry, self.findings.first_error_since(mark)) {
                 (Some(entry), None) => entry,
                 (_, reason) => {
-                    let reason = reason.unwrap_or_default().to_owned();
-                    self.leave_out(section, index, &reason);
+                    self.broken.add(section, index, self.root, reason.unwrap_or_default());
                     continue;
                 }
             };
@@ -191,58 +225,34 @@ impl CapabilityDocument {
                 _ => name.clone(),
             };
             if let Some(name) = name(&entry).filter(|name| !taken.insert(plain(name))) {
-                findings.at(item.child("id").place).error(
+                self.findings.at(item.child("id").place).error(
                     "duplicate-id",
                     format!("`{section}` has `{name}` twice, and the first one is used"),
                     "rename or remove one of the two",
                 );
                 if section == "hooks" {
-                    findings.soften_since(mark);
+                    self.findings.soften_since(mark);
                 }
                 continue;
             }
-            entries.push(entry);
-            kept.push(index);
+            located.push((entry, item));
         }
-        self.kept.insert(section, kept);
-        entries
-    }
-
-    /// The entry of a section that was read as number `index`.
-    pub(super) fn entry(&self, section: &str, index: usize) -> &ValueNode {
-        let list = self.root.child(section);
-        let position = self.kept.get(section).and_then(|kept| kept.get(index));
-        position.map_or(list, |position| list.item(*position))
-    }
-
-    fn places(&self, section: &str) -> Vec<TextPosition> {
-        let list = self.root.child(section);
-        let kept = self.kept.get(section).map(Vec::as_slice).unwrap_or_default();
-        kept.iter().map(|position| list.item(*position).child("id").place).collect()
+        located
     }
 
     /// A value that is no list of entries.
     fn value<S: DeserializeOwned>(&self, key: &str) -> Option<S> {
-        if self.broken_values.contains(key) {
+        if self.broken.values.contains(key) {
             return None;
         }
         serde_json::from_value(self.root.get(key)?.to_json()).ok()
     }
+}
 
-    fn leave_out(&mut self, section: &str, index: usize, reason: &str) {
-        if self.broken.insert((section.to_owned(), index)) && section == "servers" {
-            let id = self.root.child(section).item(index).child("id").text();
-            self.broken_servers.push((id.unwrap_or("?").to_owned(), reason.to_owned()));
-        }
-    }
-
-    /// Every id written in a section, of broken entries too, so that a reference to one is not called dangling.
-    pub(super) fn written_ids(&self, section: &str) -> IndexSet<String> {
-        let NodeValue::List(items) = &self.root.child(section).content else {
-            return IndexSet::new();
-        };
-        items.iter().filter_map(|item| item.get("id")?.text().map(str::to_owned)).collect()
-    }
+/// Every id written in a section, of broken entries too, so that a reference to one is not called dangling.
+pub(super) fn written_ids(root: &ValueNode, section: &str) -> IndexSet<String> {
+    let NodeValue::List(items) = &root.child(section).content else { return IndexSet::new() };
+    items.iter().filter_map(|item| item.get("id")?.text().map(str::to_owned)).collect()
 }
 
 fn parse(text: &str, path: &Path, findings: &mut FileFindings) -> Option<ValueNode> {

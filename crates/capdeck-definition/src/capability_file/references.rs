@@ -3,8 +3,10 @@
 use indexmap::IndexSet;
 
 use super::{
-    CapabilityFile, ServerToolFilter, SkillKind, SubagentDeclaration, ToolKind, index::FileIndex,
-    names::without_at, read::CapabilityDocument,
+    CapabilityFile, PluginDeclaration, ServerToolFilter, SkillKind, SubagentDeclaration,
+    ToolDeclaration, ToolKind,
+    names::without_at,
+    read::{EntryNodes, written_ids},
 };
 use crate::{
     diagnostic::FileFindings,
@@ -12,19 +14,17 @@ use crate::{
     suggest::{MAX_CANDIDATES, did_you_mean},
 };
 
-/// Checks every reference. A tool without its server is left out; anything else that dangles is a warning.
+/// Checks every reference; one that dangles is a warning.
 pub(super) fn check(
-    file: &mut CapabilityFile,
-    document: &mut CapabilityDocument,
+    file: &CapabilityFile,
+    nodes: &EntryNodes<'_>,
+    root: &ValueNode,
     findings: &mut FileFindings,
 ) {
-    check_tools(file, document, findings);
-    file.index = FileIndex::of(file);
-    let file = &*file;
     let known = KnownNames {
         file,
-        tools: document.written_ids("tools"),
-        skills: document.written_ids("skills"),
+        tools: written_ids(root, "tools"),
+        skills: written_ids(root, "skills"),
         tool_names: file
             .tools
             .iter()
@@ -36,76 +36,61 @@ pub(super) fn check(
             .iter()
             .any(|server| file.tools_of(&server.id).next().is_none()),
     };
-    check_policies(file, document, findings);
-    for (index, skill) in file.skills.iter().enumerate() {
-        let def = document.entry("skills", index).child("def");
+    check_policies(file, nodes, findings);
+    for (skill, node) in file.skills.iter().zip(&nodes.skills) {
+        let def = node.child("def");
         let what = format!("the skill `{}` requires", skill.id);
         check_tool_references(&known, &skill.requires, &what, def.child("requires"), findings);
         if skill.kind == SkillKind::Plugin && file.plugins.is_empty() {
-            findings.at(document.entry("skills", index).child("type").place).warning(
+            findings.at(node.child("type").place).warning(
                 "unknown-reference",
                 format!("the skill `{}` comes from a plugin, and the file has none", skill.id),
                 "add the plugin to `plugins`, or change `type`",
             );
         }
     }
-    for (index, subagent) in file.subagents.iter().enumerate() {
-        let node = document.entry("subagents", index);
+    for (subagent, node) in file.subagents.iter().zip(&nodes.subagents) {
         let what = format!("the sub-agent `{}` uses", subagent.id);
         check_tool_references(&known, &subagent.tools, &what, node.child("tools"), findings);
         check_skills(&known, subagent, node.child("skills"), findings);
     }
 }
 
-fn check_tools(
-    file: &mut CapabilityFile,
-    document: &mut CapabilityDocument,
+/// The tools whose server is there, or may come from a plugin. Others are left out with an error.
+pub(super) fn with_servers<'a>(
+    mut tools: Vec<(ToolDeclaration, &'a ValueNode)>,
+    plugins: &[PluginDeclaration],
+    root: &ValueNode,
     findings: &mut FileFindings,
-) {
-    let mut known = document.written_ids("servers");
-    let has_plugins = !file.plugins.is_empty();
-    for (key, server) in file.plugins.iter().flat_map(|plugin| &plugin.servers) {
+) -> Vec<(ToolDeclaration, &'a ValueNode)> {
+    let mut known = written_ids(root, "servers");
+    for (key, server) in plugins.iter().flat_map(|plugin| &plugin.servers) {
         known.insert(server.renamed.clone().unwrap_or_else(|| key.clone()));
     }
-    let mut sound = Vec::new();
-    for (index, tool) in file.tools.iter().enumerate() {
-        let ToolKind::Mcp(mcp) = &tool.kind else {
-            sound.push(true);
-            continue;
-        };
-        let is_known = known.contains(&mcp.server);
-        sound.push(is_known || has_plugins);
-        if is_known {
-            continue;
+    tools.retain(|(tool, node)| {
+        let ToolKind::Mcp(mcp) = &tool.kind else { return true };
+        if known.contains(&mcp.server) {
+            return true;
         }
         let message =
             format!("the tool `{}` is of the server `{}`, which is not there", tool.id, mcp.server);
-        let known = known.iter().map(String::as_str);
-        let fix = did_you_mean(&mcp.server, known, "add it to `servers`");
-        let found = findings.at(document.entry("tools", index).child("def").child("server").place);
-        if has_plugins {
+        let fix =
+            did_you_mean(&mcp.server, known.iter().map(String::as_str), "add it to `servers`");
+        let found = findings.at(node.child("def").child("server").place);
+        if plugins.is_empty() {
+            found.error("unknown-reference", message, fix);
+        } else {
             let message = format!("{message} unless a plugin brings it");
             found.warning("unknown-reference", message, fix);
-        } else {
-            found.error("unknown-reference", message, fix);
         }
-    }
-    let mut keep = sound.iter();
-    file.tools.retain(|_| keep.next().copied().unwrap_or(true));
-    if let Some(kept) = document.kept.get_mut("tools") {
-        let mut keep = sound.iter();
-        kept.retain(|_| keep.next().copied().unwrap_or(true));
-    }
+        !plugins.is_empty()
+    });
+    tools
 }
 
 /// Tools of a server in the file switch its policy off.
-fn check_policies(
-    file: &CapabilityFile,
-    document: &CapabilityDocument,
-    findings: &mut FileFindings,
-) {
-    for (index, server) in file.servers.iter().enumerate() {
-        let node = document.entry("servers", index);
+fn check_policies(file: &CapabilityFile, nodes: &EntryNodes<'_>, findings: &mut FileFindings) {
+    for (server, node) in file.servers.iter().zip(&nodes.servers) {
         if node.get("expose").is_some() && file.tools_of(&server.id).next().is_some() {
             findings.at(node.key_place("expose")).warning(
                 "ignored-key",

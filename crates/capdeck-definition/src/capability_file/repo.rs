@@ -21,14 +21,11 @@ pub struct RepoReference {
     pub target: RepoTarget,
     /// A tag or branch.
     pub version: Option<String>,
-    /// A commit.
     pub commit: Option<String>,
 }
 
-/// What in a repository is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RepoTarget {
-    /// The whole repository.
     Root,
     /// Whatever has this name, wherever it is.
     Named(String),
@@ -68,7 +65,6 @@ impl GitHost {
 }
 
 impl RepoReferenceError {
-    /// What to write instead.
     pub(super) fn fix(self) -> &'static str {
         match self {
             Self::NoRepository | Self::NotTwoParts => {

@@ -21,14 +21,12 @@ pub struct ServerDeclaration {
     pub source_plugin: Option<String>,
 }
 
-/// How a server is reached.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ServerEndpoint {
     Stdio(LocalServer),
     Remote(RemoteServer),
 }
 
-/// A server that is started.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LocalServer {
     /// One program, or a whole command line when no program has that name.

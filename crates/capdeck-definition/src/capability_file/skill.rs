@@ -9,7 +9,6 @@ use super::{
     repo::{GitHost, RepoReference},
 };
 
-/// A skill of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillDeclaration {
     /// Safe as the name of a folder.
@@ -22,7 +21,6 @@ pub struct SkillDeclaration {
     pub source_plugin: Option<String>,
 }
 
-/// Where a skill is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SkillKind {
     /// The text of its `SKILL.md`.

@@ -11,17 +11,21 @@ use super::{
 };
 use crate::{diagnostic::FileFindings, document::ValueNode};
 
-/// Where a text comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ContentSource {
-    /// The text itself.
-    Inline { content: String },
+    Inline {
+        content: String,
+    },
     /// An address that answers with the text.
-    Remote { url: String },
+    Remote {
+        url: String,
+    },
     /// A file in a repository.
     Git(RepoReference),
     /// A file; a relative path starts at the project.
-    Local { path: String },
+    Local {
+        path: String,
+    },
 }
 
 /// The kinds of sources, as written.
@@ -92,7 +96,6 @@ impl SourceFields {
     }
 }
 
-/// A rule of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleDeclaration {
     /// Safe as the name of a file.
@@ -161,7 +164,6 @@ pub struct AgentInstructions {
     pub additional: Vec<InstructionSnippet>,
 }
 
-/// One snippet of the instruction files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstructionSnippet {
     /// Names the snippet's block, so that it is found again.

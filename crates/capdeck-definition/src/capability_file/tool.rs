@@ -10,19 +10,16 @@ use serde_json::{Map, Value};
 use super::{command_line, entry::EntryReader, names::without_at, repo::is_safe_path};
 use crate::backend::number;
 
-/// A tool of the file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolDeclaration {
     pub id: String,
     pub description: Option<String>,
-    /// The group of a command.
     pub group: Option<String>,
     pub kind: ToolKind,
     /// The plugin that brought the tool, where another program wrote that down.
     pub source_plugin: Option<String>,
 }
 
-/// What a tool does.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolKind {
     Mcp(McpTool),

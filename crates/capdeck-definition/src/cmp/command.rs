@@ -13,13 +13,11 @@ pub struct CommandTemplate {
     words: Vec<CommandWord>,
 }
 
-/// One word of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommandWord {
     pub pieces: Vec<CommandPiece>,
 }
 
-/// A part of a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandPiece {
     Text(String),
@@ -70,7 +68,6 @@ impl CommandTemplate {
         &self.words
     }
 
-    /// The program to run.
     pub fn program(&self) -> String {
         self.words.first().map(ToString::to_string).unwrap_or_default()
     }
@@ -98,7 +95,6 @@ impl CommandTemplate {
 }
 
 impl CommandWord {
-    /// The parameters in it.
     pub fn params(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
             CommandPiece::Param(name) => Some(name.as_str()),

@@ -80,7 +80,7 @@ fn write_manifest(
         Some(tool) => tool.wraps.clone(),
         None => only_program(definition),
     };
-    json!(ManifestFile {
+    let mut manifest = json!(ManifestFile {
         domain: tool.map_or(domain, |tool| tool.domain.clone()),
         name: tool.map_or(definition.id.as_str(), |_| definition.name.as_str()).to_owned(),
         summary: summary(&definition.description, notes),
@@ -90,7 +90,11 @@ fn write_manifest(
         tags,
         adapter: wraps.is_some().then_some(true),
         wraps,
-    })
+    });
+    if let Some(members) = manifest.as_object_mut() {
+        members.retain(|_, value| !value.is_null() && *value != json!([]));
+    }
+    manifest
 }
 
 /// The program that all actions run, if there is one.

@@ -72,7 +72,6 @@ pub struct IntentHit {
     pub doubt: Option<MatchDoubt>,
 }
 
-/// What words mean.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IntentMatch {
     Nothing,

@@ -80,7 +80,6 @@ fn fits(kind: CmpType, value: &Value) -> bool {
 pub const CMP_RESULT: &str = "result";
 
 impl CmpIntent {
-    /// The schema of the arguments.
     pub fn input_schema(&self) -> Map<String, Value> {
         let properties: Map<String, Value> =
             self.params.iter().map(|(name, param)| (name.clone(), property(param))).collect();

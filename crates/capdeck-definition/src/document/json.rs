@@ -8,7 +8,6 @@ use serde_json::{Deserializer, Value, value::RawValue};
 use super::{MAX_DEPTH, MAX_NODES, MapEntry, NodeValue, ValueNode, too_many_nodes};
 use crate::diagnostic::{Diagnostic, TextPosition};
 
-/// Parses one document.
 pub(crate) fn parse(text: &str) -> Result<ValueNode, Diagnostic> {
     let places = PositionTable::new(text);
     let mut budget = MAX_NODES;

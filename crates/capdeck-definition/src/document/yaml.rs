@@ -10,7 +10,6 @@ use serde_saphyr::{
 use super::{MAX_DEPTH, MAX_NODES, MapEntry, NodeValue, ValueNode, too_many_nodes};
 use crate::diagnostic::{Diagnostic, TextPosition};
 
-/// Parses one document.
 pub(crate) fn parse(text: &str) -> Result<ValueNode, Diagnostic> {
     let work = || parse_here(text);
     if nesting_bound(text) > MAX_PLAIN_NESTING { on_large_stack(work) } else { work() }

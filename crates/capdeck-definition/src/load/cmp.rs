@@ -77,7 +77,6 @@ impl LoadedFiles {
     }
 }
 
-/// Whether a folder is a CMP tool.
 pub(crate) fn is_cmp_tool(dir: &Path) -> bool {
     cmp_file(dir, MANIFEST).is_some()
 }

@@ -43,7 +43,6 @@ pub(crate) fn bearer_token(value: &str) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-/// Checks one configured header name.
 pub(super) fn check_header_name(name: &str, place: TextPosition, findings: &mut FileFindings) {
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if name.is_empty() || !name.bytes().all(token) {

@@ -22,22 +22,19 @@ pub(crate) struct ManifestFile {
     #[schemars(length(min = 1))]
     pub(crate) version: String,
     /// The executable, when it is not called like the tool.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub(crate) binary: Option<String>,
     /// Domains of other tools that this one needs.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     #[schemars(inner(length(min = 1)))]
     pub(crate) requires: Vec<String>,
     /// Words to find it by.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     #[schemars(inner(length(min = 1, max = 80)))]
     pub(crate) tags: Vec<String>,
     /// True when the files only describe a program that knows nothing of them.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) adapter: Option<bool>,
     /// The program that an adapter describes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub(crate) wraps: Option<String>,
 }

@@ -119,7 +119,6 @@ impl IntentVocabulary {
         clauses.filter(|(_, clause)| spoken(clause)).map(|(index, _)| index).collect()
     }
 
-    /// Whether the intent is asked for.
     pub(super) fn judge(&self, text: &str, sentence: &ParsedSentence) -> IntentVerdict {
         let mut requests = self.requests(sentence);
         if requests.is_empty() {
@@ -181,7 +180,6 @@ impl IntentVocabulary {
         self.patterns.iter().any(|pattern| pattern.get(1).is_some_and(|second| second == word))
     }
 
-    /// Whether one of the objects is there.
     fn has_object(&self, rest: &[String]) -> bool {
         (0..rest.len()).any(|at| self.objects.iter().any(|object| is_noun(object, rest, at)))
     }

@@ -35,7 +35,6 @@ pub(super) static BARE_CONTRACTIONS: WordList = WordList::new(
      hasnt",
 );
 
-/// Words that begin a question.
 pub(super) static QUESTION_WORDS: WordList =
     WordList::new("how what which who whom whose why where when");
 
@@ -58,7 +57,6 @@ static FRAME_WORDS: WordList = WordList::new(
      simply also maybe perhaps instead rather today tomorrow yesterday tonight bitte",
 );
 
-/// Words that begin a condition.
 pub(super) static CONDITIONS: WordList = WordList::new(
     "if unless whenever once suppose supposing imagine assuming assume whether provided",
 );

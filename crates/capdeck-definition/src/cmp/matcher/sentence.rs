@@ -31,7 +31,6 @@ impl ClauseMood {
     }
 }
 
-/// One clause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SentenceClause {
     pub(super) mood: ClauseMood,
@@ -47,7 +46,6 @@ impl SentenceClause {
     }
 }
 
-/// What was said.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ParsedSentence {
     pub(super) clauses: Vec<SentenceClause>,
@@ -97,7 +95,6 @@ impl ParsedSentence {
     }
 }
 
-/// How a clause begins.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ClauseStart {
     /// At the beginning of a sentence, or after a word of contrast: what came before does not matter.
@@ -260,7 +257,6 @@ fn frame(words: &[String]) -> (usize, bool, bool) {
     }
 }
 
-/// The mood of a clause by its own words.
 fn own_mood(words: &[String], head: usize, asks: bool) -> ClauseMood {
     let negates = |index: usize| {
         let before = index.checked_sub(1).map_or("", |index| words[index].as_str());
