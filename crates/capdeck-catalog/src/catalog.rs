@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The merged deck: capabilities with their state, tools and provenance.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Catalog {
     pub(crate) version: u64,
     pub(crate) capabilities: Arc<BTreeMap<CapabilityId, Arc<Capability>>>,
@@ -27,7 +27,7 @@ pub struct Catalog {
     /// True when this is a part of another catalog.
     pub(crate) is_narrowed: bool,
     /// Built by the first search: many processes never search.
-    pub(crate) index: OnceLock<ToolIndex>,
+    pub(crate) index: OnceLock<Arc<ToolIndex>>,
 }
 
 impl Catalog {
@@ -181,21 +181,15 @@ impl Catalog {
             }
         }
         Self {
-            version: self.version,
-            untrusted: Arc::clone(&self.untrusted),
-            quarantined: Arc::clone(&self.quarantined),
-            diagnostics: Arc::clone(&self.diagnostics),
-            config: Arc::clone(&self.config),
             holds_tools: capabilities.values().any(|capability| !capability.held.is_empty()),
             capabilities: Arc::new(capabilities),
-            parts: Arc::clone(&self.parts),
-            is_narrowed: self.is_narrowed,
             index: OnceLock::new(),
+            ..self.clone()
         }
     }
 
     fn index(&self) -> &ToolIndex {
-        self.index.get_or_init(|| ToolIndex::build(self.capabilities()))
+        self.index.get_or_init(|| Arc::new(ToolIndex::build(self.capabilities())))
     }
 }
 

@@ -74,7 +74,6 @@ pub fn screen(
         skills.retain(has_some);
     }
     Arc::new(Catalog {
-        version: catalog.version,
         capabilities: Arc::new(capabilities),
         untrusted: untrusted.into(),
         quarantined: quarantined.into(),
@@ -83,11 +82,10 @@ pub fn screen(
             Some(_) => Arc::default(),
             None => Arc::clone(&catalog.diagnostics),
         },
-        config: Arc::clone(&catalog.config),
-        holds_tools: catalog.holds_tools,
         parts: Arc::new(DeckParts { skills, ..DeckParts::clone(&catalog.parts) }),
         is_narrowed: narrows,
         index: OnceLock::new(),
+        ..Catalog::clone(catalog)
     })
 }
 

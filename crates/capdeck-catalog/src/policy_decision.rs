@@ -68,32 +68,24 @@ impl RuleClearance {
     pub fn rule_on(&self, policy: &CallPolicy, subject: &CallSubject<'_>) -> PolicyDecision {
         let [user, project] = self.rules(policy);
         let first = |rules: Vec<(usize, &PolicyRule)>| {
-            rules
-                .into_iter()
-                .find(|(_, rule)| fits(&rule.about, subject))
-                .map(|(number, rule)| (number, rule.effect))
+            let found = rules.into_iter().find(|(_, rule)| fits(&rule.about, subject));
+            found.map(|(number, rule)| (number, rule.effect))
         };
-        let own = match first(user) {
-            Some((number, effect)) => {
-                PolicyDecision { effect, because: DecisionReason::UserRule(number) }
-            }
+        let (effect, because) = match first(user) {
+            Some((number, effect)) => (effect, DecisionReason::UserRule(number)),
             None if has_annotation(subject.definition, ToolAnnotation::Destructive) => {
-                PolicyDecision {
-                    effect: PolicyEffect::Ask,
-                    because: DecisionReason::SaysDestructive,
-                }
+                (PolicyEffect::Ask, DecisionReason::SaysDestructive)
             }
-            None if subject.definition.is_some_and(wants_confirmation) => PolicyDecision {
-                effect: PolicyEffect::Ask,
-                because: DecisionReason::WantsConfirmation,
-            },
-            None => PolicyDecision { effect: PolicyEffect::Allow, because: DecisionReason::NoRule },
+            None if subject.definition.is_some_and(wants_confirmation) => {
+                (PolicyEffect::Ask, DecisionReason::WantsConfirmation)
+            }
+            None => (PolicyEffect::Allow, DecisionReason::NoRule),
         };
         match first(project) {
-            Some((number, effect)) if effect > own.effect => {
-                PolicyDecision { effect, because: DecisionReason::ProjectRule(number) }
+            Some((number, stricter)) if stricter > effect => {
+                PolicyDecision { effect: stricter, because: DecisionReason::ProjectRule(number) }
             }
-            _ => own,
+            _ => PolicyDecision { effect, because },
         }
     }
 

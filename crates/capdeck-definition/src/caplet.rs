@@ -86,8 +86,8 @@ pub(crate) fn read(
     }
     let parent = CapletParent { name, id, shared, icon, auth: file.auth };
     for key in keys.plural {
-        for entry in root.child(key).entries() {
-            origin.define_entry((key, &entry.key), &root, Some(&parent), findings, parsed);
+        for (id, entry) in root.child(key).entries() {
+            origin.define_entry((key, id), entry, Some(&parent), findings, parsed);
         }
     }
     Some(())
@@ -110,20 +110,16 @@ fn parse_frontmatter(text: &str, findings: &mut FileFindings) -> Option<ValueNod
         }
     };
     if body.chars().nth(MAX_BODY).is_some() {
-        findings.add(Diagnostic::error(
-            "too-long",
-            format!("the body is longer than {MAX_BODY} characters"),
-            "move the rest to another file beside this one",
-        ));
+        let message = format!("the body is longer than {MAX_BODY} characters");
+        let fix = "move the rest to another file beside this one";
+        findings.add(Diagnostic::error("too-long", message, fix));
         return None;
     }
     let root = yaml::parse(header).map_err(|diagnostic| findings.add(diagnostic)).ok()?;
     if !root.is_map() && !matches!(root.content, NodeValue::Null) {
-        findings.at(root.place).error(
-            "wrong-type",
-            "the frontmatter must be a mapping",
-            "write keys such as `name` and `description`",
-        );
+        let message = "the frontmatter must be a mapping";
+        let fix = "write keys such as `name` and `description`";
+        findings.at(root.place).error("wrong-type", message, fix);
         return None;
     }
     if root.entries().is_empty() {
@@ -176,14 +172,11 @@ fn check_backends(root: &ValueNode, findings: &mut FileFindings) -> Option<Backe
 fn check_none(root: &ValueNode, findings: &mut FileFindings) {
     // A mistyped backend key has been reported as an unknown key, which says more.
     let all = SINGULAR_KEYS.into_iter().chain(PLURAL_KEYS);
-    let mistyped =
-        root.entries().iter().any(|entry| nearest_key(&entry.key, all.clone()).is_some());
+    let mistyped = root.entries().keys().any(|key| nearest_key(key, all.clone()).is_some());
     if !mistyped {
-        findings.at(root.place).error(
-            "missing-backend",
-            "the file declares no backend",
-            format!("add one of {}", key_list(&SINGULAR_KEYS)),
-        );
+        let message = "the file declares no backend";
+        let fix = format!("add one of {}", key_list(&SINGULAR_KEYS));
+        findings.at(root.place).error("missing-backend", message, fix);
     }
 }
 
@@ -215,13 +208,11 @@ fn check_shared_auth(
 fn check_children(root: &ValueNode, plural: &[&str], findings: &mut FileFindings) {
     let mut owners: HashMap<&str, &str> = HashMap::new();
     for key in plural {
-        for entry in root.child(key).entries() {
-            if let Some(first) = owners.insert(&entry.key, key) {
-                findings.at(entry.place).error(
-                    "duplicate-id",
-                    format!("the child `{}` stands in `{first}` and in `{key}`", entry.key),
-                    "give each child an id of its own",
-                );
+        for (child, entry) in root.child(key).entries() {
+            if let Some(first) = owners.insert(child, key) {
+                let message = format!("the child `{child}` stands in `{first}` and in `{key}`");
+                let fix = "give each child an id of its own";
+                findings.at(entry.place).error("duplicate-id", message, fix);
             }
         }
     }

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 
 use crate::{
     diagnostic::{FileFindings, TextPosition},
-    document::{MapEntry, NodeValue, ValueNode},
+    document::{MapEntries, MapEntry, NodeValue, ValueNode},
     pattern,
     rules::{bearer_token, is_authorization},
     schema,
@@ -67,103 +67,97 @@ const RUNNERS: [&str; 5] = ["npx", "bunx", "pnpx", "uvx", "pipx"];
 pub(crate) fn adopt(root: &mut ValueNode, findings: &mut FileFindings, broken: &mut BrokenEntries) {
     let servers = root.find_mut(&["mcpServers"]).map(|servers| &mut servers.content);
     let Some(NodeValue::Map(servers)) = servers else { return };
-    let mut taken: HashSet<String> = servers.iter().map(|entry| entry.key.clone()).collect();
-    for server in servers.iter_mut() {
-        let full = ["name", "description"].iter().any(|key| server.value.get(key).is_some());
-        if full || !server.value.is_map() {
-            continue;
+    let mut taken: HashSet<String> = servers.keys().cloned().collect();
+    for (name, mut server) in std::mem::take(servers) {
+        let mut id = name.clone();
+        let is_full = ["name", "description"].iter().any(|key| server.value.get(key).is_some());
+        if !is_full && server.value.is_map() {
+            adopt_id(&mut id, server.place, &mut taken, findings, broken);
+            let mark = findings.mark();
+            rewrite(&mut server.value, &name, findings);
+            if let Some(reason) = findings.first_error_since(mark) {
+                broken.add("mcpServers", &id, reason);
+            }
         }
-        let name = server.key.clone();
-        adopt_id(server, &mut taken, findings, broken);
-        let mark = findings.mark();
-        rewrite(server, &name, findings);
-        if let Some(reason) = findings.first_error_since(mark) {
-            broken.add("mcpServers", &server.key, reason);
-        }
+        servers.insert(id, server);
     }
 }
 
 /// Makes an id of a name that is none, such as `My Server`.
 fn adopt_id(
-    server: &mut MapEntry,
+    name: &mut String,
+    place: TextPosition,
     taken: &mut HashSet<String>,
     findings: &mut FileFindings,
     broken: &mut BrokenEntries,
 ) {
-    if pattern::is_id(&server.key) {
+    if pattern::is_id(name) {
         return;
     }
-    let id = pattern::id_from(&server.key);
+    let id = pattern::id_from(name);
     if id.is_empty() || taken.contains(&id) {
         // The schema reports an illegal id; a clash is only visible here.
         if !id.is_empty() {
-            let message =
-                format!("`{}` would get the id `{id}`, which another entry has", server.key);
-            broken.add("mcpServers", &server.key, &message);
-            findings.at(server.place).error("duplicate-id", message, "rename one of the two");
+            let message = format!("`{name}` would get the id `{id}`, which another entry has");
+            broken.add("mcpServers", name, &message);
+            findings.at(place).error("duplicate-id", message, "rename one of the two");
         }
         return;
     }
-    findings.at(server.place).warning(
-        "renamed-id",
-        format!("`{}` is not an id and is read as `{id}`", server.key),
-        format!("rename it to `{id}`"),
-    );
+    let message = format!("`{name}` is not an id and is read as `{id}`");
+    findings.at(place).warning("renamed-id", message, format!("rename it to `{id}`"));
     taken.insert(id.clone());
-    server.key = id;
+    *name = id;
 }
 
-fn rewrite(server: &mut MapEntry, name: &str, findings: &mut FileFindings) {
-    let place = server.value.place;
-    let NodeValue::Map(written) = &mut server.value.content else { return };
-    let mut entries: Vec<MapEntry> = Vec::new();
-    for mut entry in written.drain(..) {
+fn rewrite(server: &mut ValueNode, name: &str, findings: &mut FileFindings) {
+    let place = server.place;
+    let NodeValue::Map(written) = &mut server.content else { return };
+    let mut entries = MapEntries::default();
+    for (key, mut entry) in std::mem::take(written) {
         plain_references(&mut entry.value);
-        match entry.key.as_str() {
-            "type" => entries.extend(transport(entry, findings)),
-            "headers" => entries.extend(auth(entry)),
-            "httpUrl" | "serverUrl" => entries.push(MapEntry { key: "url".to_owned(), ..entry }),
+        let adopted = match key.as_str() {
+            "type" => transport(entry, findings).map(|entry| ("transport", entry)),
+            "headers" => auth(entry).map(|entry| ("auth", entry)),
+            "httpUrl" | "serverUrl" => Some(("url", entry)),
             "enabled" | "isActive" => {
-                if let NodeValue::Bool(on) = entry.value.content {
-                    let value = ValueNode { content: NodeValue::Bool(!on), ..entry.value };
-                    entries.push(MapEntry { key: "disabled".to_owned(), value, ..entry });
-                }
+                let NodeValue::Bool(is_on) = entry.value.content else { continue };
+                entry.value.content = NodeValue::Bool(!is_on);
+                Some(("disabled", entry))
             }
-            "tools" if entry.value.is_map() => entries.push(entry),
-            key if shared_keys().any(|known| known == key) => entries.push(entry),
+            "tools" if entry.value.is_map() => Some(("tools", entry)),
+            key if shared_keys().any(|known| known == key) => Some((key, entry)),
             key => {
                 let otherwise = "remove it, or leave it for the other client";
                 let fix = did_you_mean(key, shared_keys(), otherwise);
-                findings.at(entry.place).warning(
-                    "ignored-key",
-                    format!("`{key}` in `{name}` is ignored"),
-                    fix,
-                );
+                let message = format!("`{key}` in `{name}` is ignored");
+                findings.at(entry.place).warning("ignored-key", message, fix);
+                None
             }
-        }
+        };
+        entries.extend(adopted.map(|(key, entry)| (key.to_owned(), entry)));
     }
-    let described = description(&entries, name);
     let shown: String = name.chars().take(80).collect();
-    entries.insert(0, text_entry("name", &shown, place));
-    entries.insert(1, text_entry("description", &described, place));
-    *written = entries.into();
+    let described = description(&entries, name);
+    *written = [text_entry("name", &shown, place), text_entry("description", &described, place)]
+        .into_iter()
+        .chain(entries)
+        .collect();
 }
 
-fn transport(entry: MapEntry, findings: &mut FileFindings) -> Option<MapEntry> {
+fn transport(mut entry: MapEntry, findings: &mut FileFindings) -> Option<MapEntry> {
     let known = |name: &str| TRANSPORTS.iter().find(|(written, _)| *written == name);
     match entry.value.text().map(known) {
         // Not a text: the schema says so under the key it becomes.
-        None => Some(MapEntry { key: "transport".to_owned(), ..entry }),
+        None => Some(entry),
         Some(Some((_, transport))) => {
-            let value = text_node(transport, entry.value.place);
-            Some(MapEntry { key: "transport".to_owned(), value, ..entry })
+            entry.value = text_node(transport, entry.value.place);
+            Some(entry)
         }
         Some(None) => {
-            findings.at(entry.value.place).error(
-                "unknown-value",
-                "`type` is not a transport that is known here",
-                "use `stdio`, `http`, `streamable-http` or `sse`",
-            );
+            let message = "`type` is not a transport that is known here";
+            let fix = "use `stdio`, `http`, `streamable-http` or `sse`";
+            findings.at(entry.value.place).error("unknown-value", message, fix);
             None
         }
     }
@@ -177,27 +171,27 @@ fn auth(entry: MapEntry) -> Option<MapEntry> {
         return None;
     }
     // A value that is not text is reported by the schema.
-    let bearer = headers.iter().filter(|header| is_authorization(&header.key)).find_map(|header| {
-        let token = bearer_token(header.value.text()?)?;
-        Some(text_node(token, header.value.place))
-    });
+    let bearer =
+        headers.iter().filter(|(name, _)| is_authorization(name)).find_map(|(_, header)| {
+            let token = bearer_token(header.value.text()?)?;
+            Some(text_node(token, header.value.place))
+        });
     let fields = match bearer {
-        Some(token) if headers.len() == 1 => vec![
-            text_entry("type", "bearer", place),
-            MapEntry { key: "token".to_owned(), place, value: token },
-        ],
-        _ => vec![
+        Some(value) if headers.len() == 1 => {
+            [text_entry("type", "bearer", place), ("token".to_owned(), MapEntry { place, value })]
+        }
+        _ => [
             text_entry("type", "headers", place),
-            MapEntry { key: "headers".to_owned(), place: entry.place, value: entry.value },
+            ("headers".to_owned(), MapEntry { place: entry.place, value: entry.value }),
         ],
     };
     let value = ValueNode { content: NodeValue::Map(fields.into()), place };
-    Some(MapEntry { key: "auth".to_owned(), place: entry.place, value })
+    Some(MapEntry { place: entry.place, value })
 }
 
 /// What a server is, as far as its entry tells. Arguments may hold secrets, so only a package name is shown.
-fn description(entries: &[MapEntry], name: &str) -> String {
-    let value = |key: &str| entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value);
+fn description(entries: &MapEntries, name: &str) -> String {
+    let value = |key: &str| entries.get(key).map(|entry| &entry.value);
     if let Some(host) = value("url").and_then(ValueNode::text).and_then(host_of) {
         return format!("MCP server `{name}` at {host}");
     }
@@ -228,14 +222,14 @@ fn plain_references(node: &mut ValueNode) {
         NodeValue::Text(text) if text.contains("${env:") => *text = text.replace("${env:", "${"),
         NodeValue::List(items) => items.iter_mut().for_each(plain_references),
         NodeValue::Map(entries) => {
-            entries.iter_mut().for_each(|entry| plain_references(&mut entry.value));
+            entries.values_mut().for_each(|entry| plain_references(&mut entry.value));
         }
         NodeValue::Text(_) | NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) => {}
     }
 }
 
-fn text_entry(key: &str, text: &str, place: TextPosition) -> MapEntry {
-    MapEntry { key: key.to_owned(), place, value: text_node(text, place) }
+fn text_entry(key: &str, text: &str, place: TextPosition) -> (String, MapEntry) {
+    (key.to_owned(), MapEntry { place, value: text_node(text, place) })
 }
 
 fn text_node(text: &str, place: TextPosition) -> ValueNode {

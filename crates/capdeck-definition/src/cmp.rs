@@ -144,9 +144,8 @@ fn read_shape<T: serde::de::DeserializeOwned>(
 
 /// Notes keys that mean nothing. A mistyped safety flag must not pass for a comment.
 fn check_keys(node: &ValueNode, known: &[&str], findings: &mut FileFindings) {
-    for entry in node.entries() {
-        let key = entry.key.as_str();
-        if known.contains(&key) || key.starts_with('$') {
+    for (key, entry) in node.entries() {
+        if known.contains(&key.as_str()) || key.starts_with('$') {
             continue;
         }
         let meant = nearest_key(key, known.iter().copied());
@@ -189,32 +188,24 @@ fn read_manifest(text: &str, findings: &mut FileFindings) -> Option<CmpManifest>
     let (manifest, root): (ManifestFile, ValueNode) = read_shape(text, &CMP_MANIFEST, findings)?;
     check_keys(&root, &CMP_MANIFEST.keys(), findings);
     if manifest.summary.contains(['\n', '\r']) {
-        findings.at(root.child("summary").place).error(
-            "not-one-line",
-            "the summary has more than one line",
-            "say it in one line of at most 100 characters",
-        );
+        let message = "the summary has more than one line";
+        let fix = "say it in one line of at most 100 characters";
+        findings.at(root.child("summary").place).error("not-one-line", message, fix);
     }
     if !is_version(&manifest.version) {
-        findings.at(root.child("version").place).error(
-            "bad-version",
-            format!("`{}` is no version", manifest.version),
-            "write three numbers, such as `1.0.0`",
-        );
+        let message = format!("`{}` is no version", manifest.version);
+        let fix = "write three numbers, such as `1.0.0`";
+        findings.at(root.child("version").place).error("bad-version", message, fix);
     }
     if pattern::id_from(&manifest.name).is_empty() {
-        findings.at(root.child("name").place).error(
-            "bad-id",
-            format!("no id can be made of `{}`", manifest.name),
-            "name the tool with letters, digits, `_` or `-`",
-        );
+        let message = format!("no id can be made of `{}`", manifest.name);
+        let fix = "name the tool with letters, digits, `_` or `-`";
+        findings.at(root.child("name").place).error("bad-id", message, fix);
     }
     if manifest.adapter == Some(true) && manifest.wraps.is_none() {
-        findings.at(root.key_place("adapter")).warning(
-            "missing-key",
-            "an adapter does not say which program it describes",
-            "add `wraps` with the program's name",
-        );
+        let message = "an adapter does not say which program it describes";
+        let fix = "add `wraps` with the program's name";
+        findings.at(root.key_place("adapter")).warning("missing-key", message, fix);
     }
     let place = root.child("name").place;
     let text = root.to_json().to_string();

@@ -53,8 +53,8 @@ pub(crate) fn read(
     check_options(&mut file, &root, findings);
     check_aliases(&mut file, &root, findings);
     for key in PLURAL_KEYS {
-        for entry in root.get(key).map(ValueNode::entries).unwrap_or_default() {
-            origin.define_entry((key, &entry.key), &root, None, findings, parsed);
+        for (id, entry) in root.get(key).into_iter().flat_map(ValueNode::entries) {
+            origin.define_entry((key, id), entry, None, findings, parsed);
         }
     }
     parsed.options = Some(file);
@@ -82,14 +82,11 @@ fn parse_text(text: &str, path: &Path, findings: &mut FileFindings) -> Option<Va
 
 fn drop_user_only_keys(root: &mut ValueNode, findings: &mut FileFindings) {
     let NodeValue::Map(entries) = &mut root.content else { return };
-    entries.retain(|entry| {
-        let user_only = USER_ONLY_KEYS.contains(&entry.key.as_str());
+    entries.retain(|key, entry| {
+        let user_only = USER_ONLY_KEYS.contains(&key.as_str());
         if user_only {
-            findings.at(entry.place).warning(
-                "ignored-key",
-                format!("`{}` in a project's config is ignored", entry.key),
-                "set it in your own config",
-            );
+            let message = format!("`{key}` in a project's config is ignored");
+            findings.at(entry.place).warning("ignored-key", message, "set it in your own config");
         }
         !user_only
     });
@@ -99,11 +96,11 @@ fn note_repeated_ids(root: &ValueNode, findings: &mut FileFindings, broken: &mut
     let mut owners: HashMap<&str, &str> = HashMap::new();
     for key in PLURAL_KEYS {
         let Some(map) = root.get(key) else { continue };
-        for entry in map.entries() {
-            if let Some(first) = owners.insert(&entry.key, key) {
-                let message = format!("the id `{}` stands in `{first}` and in `{key}`", entry.key);
-                broken.add(first, &entry.key, &message);
-                broken.add(key, &entry.key, &message);
+        for (id, entry) in map.entries() {
+            if let Some(first) = owners.insert(id, key) {
+                let message = format!("the id `{id}` stands in `{first}` and in `{key}`");
+                broken.add(first, id, &message);
+                broken.add(key, id, &message);
                 findings.at(entry.place).error(
                     "duplicate-id",
                     message,
@@ -129,20 +126,16 @@ fn drop_option(root: &mut ValueNode, violation: &SchemaViolation) {
 fn check_options(file: &mut ConfigOptions, root: &ValueNode, findings: &mut FileFindings) {
     let ceiling = file.max_search_limit.unwrap_or(50);
     if file.default_search_limit.is_some_and(|limit| limit > ceiling) {
-        findings.at(root.child("defaultSearchLimit").place).error(
-            "out-of-range",
-            "`defaultSearchLimit` is larger than `maxSearchLimit`",
-            format!("use at most {ceiling}"),
-        );
+        let message = "`defaultSearchLimit` is larger than `maxSearchLimit`";
+        let fix = format!("use at most {ceiling}");
+        findings.at(root.child("defaultSearchLimit").place).error("out-of-range", message, fix);
         file.default_search_limit = None;
     }
     let assets = root.child("storage").child("assets");
     if assets.get("accessKeyId").is_some() != assets.get("secretAccessKey").is_some() {
-        findings.at(assets.place).error(
-            "missing-key",
-            "`accessKeyId` and `secretAccessKey` are only used together",
-            "add the other one, or remove both",
-        );
+        let message = "`accessKeyId` and `secretAccessKey` are only used together";
+        let fix = "add the other one, or remove both";
+        findings.at(assets.place).error("missing-key", message, fix);
     }
 }
 
@@ -153,11 +146,9 @@ fn check_aliases(file: &mut ConfigOptions, root: &ValueNode, findings: &mut File
     let mut seen: HashSet<&str> = aliases.local.iter().map(String::as_str).collect();
     for (origin, label) in &aliases.upstreams {
         if !seen.insert(label) {
-            findings.at(upstreams.child(origin).place).error(
-                "duplicate-item",
-                format!("the label `{label}` is used twice"),
-                "give each deck a label of its own",
-            );
+            let message = format!("the label `{label}` is used twice");
+            let fix = "give each deck a label of its own";
+            findings.at(upstreams.child(origin).place).error("duplicate-item", message, fix);
         }
     }
     if findings.first_error_since(mark).is_some() {

@@ -1,14 +1,12 @@
 //! A YAML or JSON text as a tree that remembers where everything stands.
 
-mod entries;
 pub(crate) mod json;
 pub(crate) mod yaml;
 
-use std::{collections::HashSet, path::Path};
+use std::{collections::HashSet, path::Path, sync::LazyLock};
 
-use serde_json::{Map, Number, Value};
-
-pub(crate) use entries::MapEntries;
+use indexmap::IndexMap;
+use serde_json::{Number, Value};
 
 use crate::diagnostic::{Diagnostic, TextPosition};
 
@@ -44,10 +42,12 @@ pub(crate) enum NodeValue {
     Map(MapEntries),
 }
 
-/// One key of a mapping with its value.
+/// The entries of a mapping by key, in the order they are written.
+pub(crate) type MapEntries = IndexMap<String, MapEntry>;
+
+/// The place of a key, and its value.
 #[derive(Debug, Clone)]
 pub(crate) struct MapEntry {
-    pub(crate) key: String,
     pub(crate) place: TextPosition,
     pub(crate) value: ValueNode,
 }
@@ -61,16 +61,13 @@ pub(crate) enum PathStep {
 
 impl ValueNode {
     /// The entries of a mapping; none for anything else.
-    pub(crate) fn entries(&self) -> &[MapEntry] {
-        if let NodeValue::Map(entries) = &self.content { entries } else { &[] }
-    }
-
-    pub(crate) fn entry(&self, key: &str) -> Option<&MapEntry> {
-        if let NodeValue::Map(entries) = &self.content { entries.find(key) } else { None }
+    pub(crate) fn entries(&self) -> &MapEntries {
+        static NO_ENTRIES: LazyLock<MapEntries> = LazyLock::new(MapEntries::default);
+        if let NodeValue::Map(entries) = &self.content { entries } else { &NO_ENTRIES }
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<&ValueNode> {
-        self.entry(key).map(|entry| &entry.value)
+        self.entries().get(key).map(|entry| &entry.value)
     }
 
     /// The value under `key`, or this node when there is none: a place to point at either way.
@@ -86,15 +83,13 @@ impl ValueNode {
 
     /// Where `key` is written, or where this node starts.
     pub(crate) fn key_place(&self, key: &str) -> TextPosition {
-        self.entry(key).map_or(self.place, |entry| entry.place)
+        self.entries().get(key).map_or(self.place, |entry| entry.place)
     }
 
     /// What a path of keys leads to.
     pub(crate) fn find_mut(&mut self, path: &[&str]) -> Option<&mut ValueNode> {
         path.iter().try_fold(self, |node, key| match &mut node.content {
-            NodeValue::Map(entries) => {
-                entries.iter_mut().find(|entry| entry.key == *key).map(|entry| &mut entry.value)
-            }
+            NodeValue::Map(entries) => entries.get_mut(*key).map(|entry| &mut entry.value),
             _ => None,
         })
     }
@@ -102,7 +97,7 @@ impl ValueNode {
     /// Takes entries out of the mapping that a path leads to, if it is there.
     pub(crate) fn remove_entries(&mut self, path: &[&str], ids: &HashSet<&str>) {
         if let Some(NodeValue::Map(entries)) = self.find_mut(path).map(|node| &mut node.content) {
-            entries.retain(|entry| !ids.contains(entry.key.as_str()));
+            entries.retain(|key, _| !ids.contains(key.as_str()));
         }
     }
 
@@ -137,12 +132,11 @@ impl ValueNode {
             NodeValue::Number(number) => Value::Number(number.clone()),
             NodeValue::Text(text) => Value::String(text.clone()),
             NodeValue::List(items) => items.iter().map(Self::to_json).collect(),
-            NodeValue::Map(entries) => Value::Object(
-                entries
-                    .iter()
-                    .map(|entry| (entry.key.clone(), entry.value.to_json()))
-                    .collect::<Map<_, _>>(),
-            ),
+            NodeValue::Map(entries) => {
+                let members =
+                    entries.iter().map(|(key, entry)| (key.clone(), entry.value.to_json()));
+                Value::Object(members.collect())
+            }
         }
     }
 }
@@ -166,5 +160,29 @@ impl NodeValue {
             return Self::Number(whole.into());
         }
         Number::from_f64(value).map_or(Self::Null, Self::Number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::parse;
+
+    #[test]
+    fn keys_are_found_after_every_change() {
+        for count in [15, 16, 100] {
+            let text: String = (0..count).map(|number| format!("k{number}: {number}\n")).collect();
+            let mut root = parse(&text, Path::new("a.yaml")).unwrap();
+            let found =
+                |root: &super::ValueNode, key: &str| root.get(key).map(|node| node.to_json());
+            assert_eq!(found(&root, "k3"), Some(3.into()));
+            root.remove(&["k3"]);
+            assert_eq!(found(&root, "k3"), None);
+            assert_eq!(found(&root, "k4"), Some(4.into()));
+            root.find_mut(&["k4"]).unwrap().content = super::NodeValue::Bool(true);
+            assert_eq!(found(&root, "k4"), Some(true.into()));
+            assert_eq!(root.entries().keys().nth(3).map(String::as_str), Some("k4"));
+        }
     }
 }

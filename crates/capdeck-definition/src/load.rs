@@ -327,19 +327,14 @@ fn is_stray_document(stem: &str, path: &Path) -> bool {
 }
 
 fn symlink() -> Diagnostic {
-    Diagnostic::warning(
-        "symlink",
-        "this is a symbolic link, which is not followed",
-        "put the file itself here, or nest its folder with a `capletSet`",
-    )
+    let message = "this is a symbolic link, which is not followed";
+    let fix = "put the file itself here, or nest its folder with a `capletSet`";
+    Diagnostic::warning("symlink", message, fix)
 }
 
 fn unreadable(error: &std::io::Error) -> Diagnostic {
-    Diagnostic::error(
-        "unreadable",
-        format!("this cannot be read: {error}"),
-        "check that it exists and that you may read it",
-    )
+    let message = format!("this cannot be read: {error}");
+    Diagnostic::error("unreadable", message, "check that it exists and that you may read it")
 }
 
 fn file_name(path: &Path) -> String {

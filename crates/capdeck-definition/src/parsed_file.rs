@@ -7,7 +7,7 @@ use crate::{
     DefinitionSource, Diagnostic, McpServer, QuarantinedItem, RuntimeRequirements, SetupCommands,
     SourceFile, SourceFormat, ToolChoice, UsageHints, capability_file, caplet, cmp, config,
     diagnostic::{FileFindings, TextPosition},
-    document::ValueNode,
+    document::MapEntry,
     rules::{self, BackendCheck},
     schema,
     shape::{self, BlockFields, PresentationFields, SharedFields, config_file::ConfigOptions},
@@ -117,14 +117,13 @@ impl FileOrigin<'_> {
     pub(crate) fn define_entry(
         &self,
         (key, id): (&str, &str),
-        root: &ValueNode,
+        entry: &MapEntry,
         parent: Option<&CapletParent<'_>>,
         findings: &mut FileFindings,
         parsed: &mut ParsedFile,
     ) {
         let mark = findings.mark();
-        let map = root.child(key);
-        let (node, place) = (map.child(id), map.key_place(id));
+        let (node, place) = (&entry.value, entry.place);
         let block: Option<(SharedFields, Backend)> = shape::read_block(key, node);
         if block.is_none() {
             let schema = if parent.is_some() { &schema::CAPLET } else { &schema::CONFIG };

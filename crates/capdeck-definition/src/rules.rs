@@ -78,11 +78,9 @@ impl BackendCheck<'_> {
     fn check_chaos(&mut self, chaos: &ChaosConfig) {
         let block = self.node.child("chaos");
         if chaos.is_idle() {
-            self.findings.at(self.node.key_place("chaos")).warning(
-                "empty-value",
-                "`chaos` injects no fault",
-                "add a fault such as `drop: 0.1`, or remove `chaos`",
-            );
+            let message = "`chaos` injects no fault";
+            let fix = "add a fault such as `drop: 0.1`, or remove `chaos`";
+            self.findings.at(self.node.key_place("chaos")).warning("empty-value", message, fix);
         }
         if let Some(ChaosDelay::Between(range)) = chaos.delay_ms
             && range.min > range.max
@@ -182,11 +180,9 @@ impl BackendCheck<'_> {
     fn check_requests(&mut self, api: &impl HttpBlock) {
         check_network(api, self.node, self.findings);
         if self.node.get("auth").is_none() && !self.has_shared_auth {
-            self.findings.at(self.node.place).warning(
-                "missing-auth",
-                "no `auth` is given, so requests carry no credentials",
-                "add `auth: { type: none }` if the API is public",
-            );
+            let message = "no `auth` is given, so requests carry no credentials";
+            let fix = "add `auth: { type: none }` if the API is public";
+            self.findings.at(self.node.place).warning("missing-auth", message, fix);
         }
         check_auth(&api.requests().auth, self.node, self.findings);
     }
@@ -250,11 +246,9 @@ impl BackendCheck<'_> {
         let climbs = Path::new(path.as_str()).components().any(|part| part == Component::ParentDir)
             || path.split(['/', '\\']).any(|part| part == "..");
         if self.is_config && climbs {
-            self.findings.at(node.child(key).place).error(
-                "path-escapes",
-                format!("`{key}` may not contain `..` in a config file"),
-                "use an absolute path, or move the file below the config's folder",
-            );
+            let message = format!("`{key}` may not contain `..` in a config file");
+            let fix = "use an absolute path, or move the file below the config's folder";
+            self.findings.at(node.child(key).place).error("path-escapes", message, fix);
             return;
         }
         self.resolve(value);
@@ -290,11 +284,9 @@ pub(crate) fn exactly_one(present: &[(&str, bool)], node: &ValueNode, findings: 
             let last = rest.last().unwrap_or(first);
             let given =
                 given.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(" and ");
-            findings.at(node.key_place(last)).error(
-                "conflicting-keys",
-                format!("{given} cannot stand together"),
-                format!("keep one of {all}"),
-            );
+            let message = format!("{given} cannot stand together");
+            let fix = format!("keep one of {all}");
+            findings.at(node.key_place(last)).error("conflicting-keys", message, fix);
         }
     }
 }
@@ -302,18 +294,14 @@ pub(crate) fn exactly_one(present: &[(&str, bool)], node: &ValueNode, findings: 
 fn check_action(action: &mut HttpAction, node: &ValueNode, findings: &mut FileFindings) {
     // A second slash, or a scheme, would let an action leave the base URL's host.
     if action.path.starts_with("//") || action.path.contains("://") {
-        findings.at(node.child("path").place).error(
-            "bad-path",
-            "`path` must be a path below `baseUrl`, not a URL",
-            "start it with a single `/` and leave scheme and host to `baseUrl`",
-        );
+        let message = "`path` must be a path below `baseUrl`, not a URL";
+        let fix = "start it with a single `/` and leave scheme and host to `baseUrl`";
+        findings.at(node.child("path").place).error("bad-path", message, fix);
     }
     if action.method == HttpMethod::Get && action.json_body.is_some() {
-        findings.at(node.key_place("jsonBody")).error(
-            "conflicting-keys",
-            "a `GET` action cannot have a `jsonBody`",
-            "send the values as `query`, or use another method",
-        );
+        let message = "a `GET` action cannot have a `jsonBody`";
+        let fix = "send the values as `query`, or use another method";
+        findings.at(node.key_place("jsonBody")).error("conflicting-keys", message, fix);
     }
     let headers = node.child("headers");
     for name in action.headers.keys() {
@@ -331,10 +319,8 @@ fn check_input(text: &str, place: TextPosition, findings: &mut FileFindings) {
         first.is_some_and(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-'))
     };
     if !text.split("$input").skip(1).all(is_named) {
-        findings.at(place).warning(
-            "bare-input",
-            "`$input` stands alone, and calls of this action fail",
-            "name the argument, such as `$input.name`",
-        );
+        let message = "`$input` stands alone, and calls of this action fail";
+        let fix = "name the argument, such as `$input.name`";
+        findings.at(place).warning("bare-input", message, fix);
     }
 }

@@ -22,11 +22,8 @@ pub(crate) fn load_members(
     file_count: &mut usize,
 ) -> Result<(Vec<LoadedFiles>, LoadScope), Diagnostic> {
     if scope.depth >= MAX_DEPTH {
-        return Err(Diagnostic::error(
-            "set-too-deep",
-            format!("sets nest more than {MAX_DEPTH} levels deep"),
-            "flatten the sets",
-        ));
+        let message = format!("sets nest more than {MAX_DEPTH} levels deep");
+        return Err(Diagnostic::error("set-too-deep", message, "flatten the sets"));
     }
     let layers = member_layers(scope.owner);
     let mut chain = scope.chain.clone();
@@ -83,11 +80,9 @@ fn real_path(path: &str, key: &str, chain: &[PathBuf]) -> Result<PathBuf, Diagno
         Diagnostic::error("missing-path", message, "create it, or correct the path")
     })?;
     if chain.contains(&real) {
-        return Err(Diagnostic::error(
-            "cyclic-set",
-            format!("`{key}` leads back to where this set is nested: `{path}`"),
-            "point the set at a folder that does not contain it",
-        ));
+        let message = format!("`{key}` leads back to where this set is nested: `{path}`");
+        let fix = "point the set at a folder that does not contain it";
+        return Err(Diagnostic::error("cyclic-set", message, fix));
     }
     Ok(real)
 }

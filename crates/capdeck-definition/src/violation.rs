@@ -114,18 +114,15 @@ pub(crate) fn is_singular_cli(value: &ValueNode) -> bool {
     let reserved_child = |actions: &ValueNode| {
         actions
             .get("actions")
-            .is_some_and(|inner| inner.entries().iter().any(|entry| entry.value.is_map()))
-            && !actions.entries().iter().any(|entry| entry.value.get("command").is_some())
+            .is_some_and(|inner| inner.entries().values().any(|entry| entry.value.is_map()))
+            && !actions.entries().values().any(|entry| entry.value.get("command").is_some())
     };
     match value.get("actions") {
         Some(actions) => !reserved_child(actions),
         // Children have `actions` of their own, whatever they are called.
         None => {
-            value.entries().iter().all(|entry| entry.value.get("actions").is_none())
-                && value
-                    .entries()
-                    .iter()
-                    .any(|entry| nearest_key(&entry.key, ["actions"]).is_some())
+            value.entries().values().all(|entry| entry.value.get("actions").is_none())
+                && value.entries().keys().any(|key| nearest_key(key, ["actions"]).is_some())
         }
     }
 }

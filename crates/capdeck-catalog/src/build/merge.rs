@@ -122,7 +122,7 @@ fn with_last_good(
     deck: &Deck,
     previous: Option<&Catalog>,
 ) -> Vec<(Arc<Definition>, Option<String>)> {
-    let mut all: Vec<(Arc<Definition>, Option<String>)> =
+    let all: Vec<(Arc<Definition>, Option<String>)> =
         deck.definitions.iter().map(|definition| (Arc::clone(definition), None)).collect();
     let Some(previous) = previous else { return all };
     if deck.quarantined.is_empty() {
@@ -155,7 +155,7 @@ fn with_last_good(
     }
     // Where the first entry of a higher layer is.
     let mut places: HashMap<SourceLayer, usize> = HashMap::new();
-    let mut inserted = Vec::new();
+    let mut placed = Vec::new();
     for (definition, reason) in kept {
         let (layer, path) = file_of(&definition.source);
         if !present.insert((&definition.id, layer, path)) {
@@ -164,30 +164,22 @@ fn with_last_good(
         let is_higher = |(other, _): &(Arc<Definition>, Option<String>)| {
             other.member_of.is_none() && other.source.layer > layer
         };
+        // Members go after their set, wherever that goes. What has the same place keeps its order.
         let place = match &definition.member_of {
-            // After its set, wherever that goes.
-            Some(_) => (all.len(), true, None),
+            Some(_) => (all.len(), false, true, None),
             None => {
                 let place = places
                     .entry(layer)
                     .or_insert_with(|| all.iter().position(is_higher).unwrap_or(all.len()));
-                (*place, false, Some(layer))
+                (*place, false, false, Some(layer))
             }
         };
-        inserted.push((place, (Arc::clone(definition), Some(reason.to_owned()))));
+        placed.push((place, (Arc::clone(definition), Some(reason.to_owned()))));
     }
-    // Entries with the same place keep their order.
-    inserted.sort_by_key(|(place, _)| *place);
-    let mut inserted = inserted.into_iter().peekable();
-    let mut merged = Vec::with_capacity(all.len());
-    for (position, entry) in all.drain(..).enumerate() {
-        while let Some((_, kept)) = inserted.next_if(|((place, ..), _)| *place <= position) {
-            merged.push(kept);
-        }
-        merged.push(entry);
-    }
-    merged.extend(inserted.map(|(_, kept)| kept));
-    merged
+    let present = all.into_iter().enumerate();
+    placed.extend(present.map(|(position, entry)| ((position, true, false, None), entry)));
+    placed.sort_by_key(|(place, _)| *place);
+    placed.into_iter().map(|(_, entry)| entry).collect()
 }
 
 /// The quarantined entries of one file, with the reason of each.

@@ -62,11 +62,8 @@ impl EntryReader<'_> {
         let fits = url::Url::parse(address)
             .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
         if !fits {
-            self.at(key).error(
-                "bad-url",
-                "this is not an address that can be fetched",
-                "write it whole, starting with `https://`",
-            );
+            let message = "this is not an address that can be fetched";
+            self.at(key).error("bad-url", message, "write it whole, starting with `https://`");
         }
         fits
     }

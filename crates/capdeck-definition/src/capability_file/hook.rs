@@ -147,11 +147,8 @@ impl HookShape {
             let names = AgentEvent::NAMES.map(|(_, name)| name);
             let otherwise = format!("use one of {}, or `provider:event`", names.join(", "));
             let fix = did_you_mean(&self.on, names, otherwise);
-            entry.at("on").warning(
-                "unknown-value",
-                format!("{what} stands at no known event, so it is skipped"),
-                fix,
-            );
+            let message = format!("{what} stands at no known event, so it is skipped");
+            entry.at("on").warning("unknown-value", message, fix);
             return None;
         };
         let is_prompt = match self.kind {
@@ -172,11 +169,8 @@ impl HookShape {
         };
         let Some(body) = body else {
             let key = if is_prompt { "prompt" } else { "command" };
-            entry.here().warning(
-                "missing-key",
-                format!("{what} does nothing, so it is skipped"),
-                format!("add `{key}` or `source`"),
-            );
+            let message = format!("{what} does nothing, so it is skipped");
+            entry.here().warning("missing-key", message, format!("add `{key}` or `source`"));
             return None;
         };
         Some(HookDeclaration {

@@ -79,11 +79,9 @@ impl PluginShape {
         let mut repo = match RepoReference::parse_whole(self.host, &self.def.repo) {
             Ok(repo) => repo,
             Err(bad) => {
-                entry.below("def").at("repo").error(
-                    "bad-repo",
-                    format!("`repo` of {what} {bad}"),
-                    "write `owner/repo`; a version or commit goes into `version` or `ref`",
-                );
+                let message = format!("`repo` of {what} {bad}");
+                let fix = "write `owner/repo`; a version or commit goes into `version` or `ref`";
+                entry.below("def").at("repo").error("bad-repo", message, fix);
                 return None;
             }
         };

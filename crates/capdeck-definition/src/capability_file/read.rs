@@ -225,11 +225,9 @@ impl<'a> SectionReader<'a> {
                 _ => name.clone(),
             };
             if let Some(name) = name(&entry).filter(|name| !taken.insert(plain(name))) {
-                self.findings.at(item.child("id").place).error(
-                    "duplicate-id",
-                    format!("`{section}` has `{name}` twice, and the first one is used"),
-                    "rename or remove one of the two",
-                );
+                let message = format!("`{section}` has `{name}` twice, and the first one is used");
+                let fix = "rename or remove one of the two";
+                self.findings.at(item.child("id").place).error("duplicate-id", message, fix);
                 if section == "hooks" {
                     self.findings.soften_since(mark);
                 }
@@ -271,17 +269,14 @@ fn parse(text: &str, path: &Path, findings: &mut FileFindings) -> Option<ValueNo
 fn warn_about_unknown_keys(root: &ValueNode, findings: &mut FileFindings) {
     let mut keys = schema::CAPABILITIES.keys();
     keys.retain(|key| !key.starts_with('$'));
-    for entry in root.entries().iter().filter(|entry| !entry.key.starts_with('$')) {
-        if keys.contains(&entry.key.as_str()) {
+    for (key, entry) in root.entries().iter().filter(|(key, _)| !key.starts_with('$')) {
+        if keys.contains(&key.as_str()) {
             continue;
         }
         let otherwise = format!("remove it; the keys are {}", keys.join(", "));
-        let fix = did_you_mean(&entry.key, keys.iter().copied(), otherwise);
-        findings.at(entry.place).warning(
-            "unknown-key",
-            format!("unknown key `{}`, which is ignored", entry.key),
-            fix,
-        );
+        let fix = did_you_mean(key, keys.iter().copied(), otherwise);
+        let message = format!("unknown key `{key}`, which is ignored");
+        findings.at(entry.place).warning("unknown-key", message, fix);
     }
 }
 
@@ -295,15 +290,15 @@ const TEXTS: [&str; 3] = ["env", "headers", "args"];
 fn prune(node: &mut ValueNode) {
     match &mut node.content {
         NodeValue::Map(entries) => {
-            let is_data = |entry: &MapEntry| DATA.contains(&entry.key.as_str());
-            entries
-                .retain(|entry| is_data(entry) || !matches!(entry.value.content, NodeValue::Null));
-            for entry in entries.iter_mut().filter(|entry| !is_data(entry)) {
+            let is_data = |key: &String| DATA.contains(&key.as_str());
+            let is_null = |entry: &MapEntry| matches!(entry.value.content, NodeValue::Null);
+            entries.retain(|key, entry| is_data(key) || !is_null(entry));
+            for (key, entry) in entries.iter_mut().filter(|(key, _)| !is_data(key)) {
                 match &mut entry.value.content {
-                    NodeValue::Map(inner) if TEXTS.contains(&entry.key.as_str()) => {
-                        inner.iter_mut().for_each(|entry| into_text(&mut entry.value));
+                    NodeValue::Map(inner) if TEXTS.contains(&key.as_str()) => {
+                        inner.values_mut().for_each(|entry| into_text(&mut entry.value));
                     }
-                    NodeValue::List(items) if TEXTS.contains(&entry.key.as_str()) => {
+                    NodeValue::List(items) if TEXTS.contains(&key.as_str()) => {
                         items.iter_mut().for_each(into_text);
                     }
                     _ => {}

@@ -127,11 +127,8 @@ fn check_tool_references(
         let names = known.tool_names.iter().map(String::as_str);
         let otherwise = "add the tool to `tools`, or remove the reference";
         let fix = did_you_mean(without_at(reference), names, otherwise);
-        findings.at(node.item(index).place).warning(
-            "unknown-reference",
-            format!("{what} `{reference}`, and there is no such tool"),
-            fix,
-        );
+        let message = format!("{what} `{reference}`, and there is no such tool");
+        findings.at(node.item(index).place).warning("unknown-reference", message, fix);
     }
 }
 

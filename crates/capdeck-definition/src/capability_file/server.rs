@@ -156,11 +156,9 @@ impl ServerShape {
                 oauth: def.oauth2.map(|written| Box::new(read_oauth(&written))),
             }),
             (None, None) => {
-                def_entry.here().error(
-                    "missing-key",
-                    format!("the server `{id}` has neither `cmd` nor `url`"),
-                    "add `cmd` to start a program, or `url` to reach a server",
-                );
+                let message = format!("the server `{id}` has neither `cmd` nor `url`");
+                let fix = "add `cmd` to start a program, or `url` to reach a server";
+                def_entry.here().error("missing-key", message, fix);
                 return None;
             }
         };

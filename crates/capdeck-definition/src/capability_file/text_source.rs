@@ -222,11 +222,9 @@ impl AgentsShape {
             let mut entry = EntryReader { what: &what, node: item, findings: &mut *findings };
             let Some(snippet) = shape.read(&mut entry) else { continue };
             if additional.iter().any(|earlier| earlier.id == snippet.id) {
-                findings.at(item.place).error(
-                    "duplicate-id",
-                    format!("two snippets have the id `{}`", snippet.id),
-                    "give each an `id` of its own",
-                );
+                let message = format!("two snippets have the id `{}`", snippet.id);
+                let fix = "give each an `id` of its own";
+                findings.at(item.place).error("duplicate-id", message, fix);
                 continue;
             }
             additional.push(snippet);

@@ -210,21 +210,16 @@ impl CommandSpec {
         }
         if let Some(dir) = self.dir.as_ref().filter(|dir| !is_safe_path(dir)) {
             let shown: String = dir.chars().take(80).collect();
-            entry.at("dir").error(
-                "path-escapes",
-                format!("`dir` of {what} leaves the project: `{shown}`"),
-                "use a relative path without `..`",
-            );
+            let message = format!("`dir` of {what} leaves the project: `{shown}`");
+            entry.at("dir").error("path-escapes", message, "use a relative path without `..`");
         }
         let names = entry.node.child("args");
         let mut known = HashSet::new();
         for (index, argument) in self.args.iter().enumerate() {
             if !known.insert(argument.name.as_str()) {
-                entry.findings.at(names.item(index).place).error(
-                    "duplicate-id",
-                    format!("{what} declares the argument `{}` twice", argument.name),
-                    "keep one of the two",
-                );
+                let message = format!("{what} declares the argument `{}` twice", argument.name);
+                let fix = "keep one of the two";
+                entry.findings.at(names.item(index).place).error("duplicate-id", message, fix);
             }
         }
     }

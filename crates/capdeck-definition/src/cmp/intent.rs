@@ -30,11 +30,9 @@ pub(super) fn read_all(
     check_keys(&root, &CMP_CAPABILITY.keys(), findings);
     let list = root.child("intents");
     if file.intents.is_empty() {
-        findings.at(list.place).error(
-            "no-intents",
-            "the tool has no intents",
-            "add one with `patterns` and a `command`",
-        );
+        let message = "the tool has no intents";
+        let fix = "add one with `patterns` and a `command`";
+        findings.at(list.place).error("no-intents", message, fix);
     }
     let mut intents = IndexMap::new();
     let mut numbers = HashMap::new();
@@ -64,11 +62,9 @@ fn read_one(
     check_keys(node, &CMP_CAPABILITY.keys_of("Intent"), findings);
     let patterns = usable_patterns(&shape.patterns, node, findings);
     if patterns.is_empty() {
-        findings.at(node.key_place("patterns")).error(
-            "no-patterns",
-            "no usable phrase leads to this intent",
-            "add a plain phrase to `patterns`",
-        );
+        let message = "no usable phrase leads to this intent";
+        let fix = "add a plain phrase to `patterns`";
+        findings.at(node.key_place("patterns")).error("no-patterns", message, fix);
     }
     let command = CommandTemplate::parse(&shape.command)
         .map_err(|error| findings.add(bad_command(&error).at(node.child("command").place)))
@@ -212,11 +208,8 @@ fn compare_params(
             Some(near) => format!("did you mean `{{{near}}}`? Else declare it in `params`"),
             None => "declare it in `params`; until then it is a required string".to_owned(),
         };
-        findings.at(place).warning(
-            "undeclared-parameter",
-            format!("`{{{name}}}` is not declared"),
-            fix,
-        );
+        let message = format!("`{{{name}}}` is not declared");
+        findings.at(place).warning("undeclared-parameter", message, fix);
         params.insert(name.to_owned(), CmpParam::undeclared());
     }
     let mut pairs = command.words().iter().zip(command.words().iter().skip(1));
@@ -231,11 +224,9 @@ fn compare_params(
             && word.only_param().is_some_and(is_open)
     });
     if let Some((flag, word)) = left {
-        findings.at(place).warning(
-            "loose-flag",
-            format!("`{flag}` stays when `{word}` is left out, and takes the next word"),
-            "use the long form of the flag, or give the parameter a default",
-        );
+        let message = format!("`{flag}` stays when `{word}` is left out, and takes the next word");
+        let fix = "use the long form of the flag, or give the parameter a default";
+        findings.at(place).warning("loose-flag", message, fix);
     }
 }
 
@@ -255,11 +246,9 @@ fn read_param(
         return None;
     };
     if !kind.is_listed() {
-        findings.at(place).warning(
-            "unlisted-type",
-            format!("the specification does not list the type `{}`", kind.as_str()),
-            "it works here; other programs may not know it",
-        );
+        let message = format!("the specification does not list the type `{}`", kind.as_str());
+        let fix = "it works here; other programs may not know it";
+        findings.at(place).warning("unlisted-type", message, fix);
     }
     let param = CmpParam {
         kind,
@@ -274,22 +263,18 @@ fn read_param(
         && let Err(problem) = values::check(&param, default)
     {
         is_sound = false;
-        findings.at(node.child("default").place).error(
-            "bad-default",
-            format!("the default does not fit: {problem}"),
-            "correct the default, or the type",
-        );
+        let message = format!("the default does not fit: {problem}");
+        let fix = "correct the default, or the type";
+        findings.at(node.child("default").place).error("bad-default", message, fix);
     }
     let item =
         CmpParam { kind: kind.items().unwrap_or(kind), choices: Vec::new(), ..param.clone() };
     for (index, choice) in param.choices.iter().enumerate() {
         if let Err(problem) = values::check(&item, choice) {
             is_sound = false;
-            findings.at(node.child("enum").item(index).place).error(
-                "bad-choice",
-                format!("the choice does not fit: {problem}"),
-                "correct the choice, or the type",
-            );
+            let message = format!("the choice does not fit: {problem}");
+            let fix = "correct the choice, or the type";
+            findings.at(node.child("enum").item(index).place).error("bad-choice", message, fix);
         }
     }
     is_sound.then_some(param)

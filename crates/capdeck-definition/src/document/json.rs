@@ -1,11 +1,11 @@
 //! JSON text to a [`ValueNode`] tree. `serde_json` decides what is valid; places come from where it found each raw value.
 
-use std::{collections::HashSet, fmt};
+use std::fmt;
 
 use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::{Deserializer, Value, value::RawValue};
 
-use super::{MAX_DEPTH, MAX_NODES, MapEntry, NodeValue, ValueNode, too_many_nodes};
+use super::{MAX_DEPTH, MAX_NODES, MapEntries, MapEntry, NodeValue, ValueNode, too_many_nodes};
 use crate::diagnostic::{Diagnostic, TextPosition};
 
 pub(crate) fn parse(text: &str) -> Result<ValueNode, Diagnostic> {
@@ -31,40 +31,31 @@ fn read(
     };
     spend(1)?;
     if depth > MAX_DEPTH {
-        return Err(Diagnostic::error(
-            "document-too-complex",
-            format!("the JSON is nested more than {MAX_DEPTH} levels deep"),
-            "use less nesting",
-        )
-        .at(place));
+        let message = format!("the JSON is nested more than {MAX_DEPTH} levels deep");
+        return Err(
+            Diagnostic::error("document-too-complex", message, "use less nesting").at(place)
+        );
     }
     let broken = |error: serde_json::Error| syntax_error(&error).at(place);
     let content = match raw.as_bytes().first() {
         Some(b'{') => {
-            let mut entries = Vec::new();
-            let mut seen = HashSet::new();
             let members = object_members(raw).map_err(broken)?;
             spend(members.len())?;
+            let mut entries = MapEntries::with_capacity(members.len());
             let mut before = raw.get(1..).unwrap_or_default();
             for (key, value) in members {
                 let place = places.of(before.trim_start_matches(|c: char| c != '"'));
-                if !seen.insert(key.clone()) {
-                    return Err(Diagnostic::error(
-                        "duplicate-key",
-                        format!("a key is written twice: `{key}`"),
-                        "keep one of the two",
-                    )
-                    .at(place));
+                if entries.contains_key(&key) {
+                    let message = format!("a key is written twice: `{key}`");
+                    return Err(Diagnostic::error("duplicate-key", message, "keep one of the two")
+                        .at(place));
                 }
                 let value = value.get();
-                entries.push(MapEntry {
-                    key,
-                    place,
-                    value: read(value, places, depth + 1, budget)?,
-                });
+                let entry = MapEntry { place, value: read(value, places, depth + 1, budget)? };
+                entries.insert(key, entry);
                 before = places.after(value);
             }
-            NodeValue::Map(entries.into())
+            NodeValue::Map(entries)
         }
         Some(b'[') => {
             let items: Vec<&RawValue> = serde_json::from_str(raw).map_err(broken)?;
@@ -174,11 +165,9 @@ fn count_characters(bytes: &[u8]) -> usize {
 fn syntax_error(error: &serde_json::Error) -> Diagnostic {
     let text = error.to_string();
     let detail = text.rsplit_once(" at line ").map_or(text.as_str(), |(detail, _)| detail);
-    Diagnostic::error(
-        "invalid-json",
-        format!("the JSON cannot be read: {detail}"),
-        "check commas, quotes and brackets at and before this place; JSON has no comments",
-    )
+    let message = format!("the JSON cannot be read: {detail}");
+    let fix = "check commas, quotes and brackets at and before this place; JSON has no comments";
+    Diagnostic::error("invalid-json", message, fix)
 }
 
 fn number(value: usize) -> u32 {
@@ -198,7 +187,7 @@ mod tests {
         assert_eq!(root.key_place("é"), TextPosition { line: 2, column: 3 });
         assert_eq!(list.place, TextPosition { line: 2, column: 8 });
         assert_eq!(list.item(0).place, TextPosition { line: 2, column: 9 });
-        let inner = list.item(1).entries().first().unwrap();
+        let (_, inner) = list.item(1).entries().first().unwrap();
         assert_eq!(inner.place, TextPosition { line: 3, column: 4 });
         let column = u32::try_from(STRIDE).unwrap() + 8;
         assert_eq!(inner.value.place, TextPosition { line: 3, column });

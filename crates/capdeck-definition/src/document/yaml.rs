@@ -7,7 +7,7 @@ use serde_saphyr::{
     Error, Location, MessageFormatter, Spanned, UserMessageFormatter, budget::BudgetBreach,
 };
 
-use super::{MAX_DEPTH, MAX_NODES, MapEntry, NodeValue, ValueNode, too_many_nodes};
+use super::{MAX_DEPTH, MAX_NODES, MapEntries, MapEntry, NodeValue, ValueNode, too_many_nodes};
 use crate::diagnostic::{Diagnostic, TextPosition};
 
 pub(crate) fn parse(text: &str) -> Result<ValueNode, Diagnostic> {
@@ -65,11 +65,8 @@ fn on_large_stack(
     work: impl FnOnce() -> Result<ValueNode, Diagnostic> + Send,
 ) -> Result<ValueNode, Diagnostic> {
     let failed = || {
-        Diagnostic::error(
-            "unreadable",
-            "the file could not be parsed: no thread could be started",
-            "try again when the machine has more memory",
-        )
+        let message = "the file could not be parsed: no thread could be started";
+        Diagnostic::error("unreadable", message, "try again when the machine has more memory")
     };
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
@@ -141,12 +138,12 @@ impl<'de> Visitor<'de> for NodeVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<NodeValue, A::Error> {
-        let mut entries = Vec::new();
+        let mut entries = MapEntries::default();
         while let Some((key, value)) = access.next_entry::<Spanned<String>, ValueNode>()? {
             let place = place_of(key.referenced);
-            entries.push(MapEntry { key: key.value, place, value });
+            entries.insert(key.value, MapEntry { place, value });
         }
-        Ok(NodeValue::Map(entries.into()))
+        Ok(NodeValue::Map(entries))
     }
 }
 
@@ -169,11 +166,8 @@ fn syntax_error(error: &Error) -> Diagnostic {
     let diagnostic = match cause {
         Error::DuplicateMappingKey { key, .. } => {
             let key = key.as_deref().unwrap_or("?");
-            Diagnostic::error(
-                "duplicate-key",
-                format!("a key is written twice: `{key}`"),
-                "keep one of the two",
-            )
+            let message = format!("a key is written twice: `{key}`");
+            Diagnostic::error("duplicate-key", message, "keep one of the two")
         }
         Error::Budget {
             breach: BudgetBreach::Nodes { .. } | BudgetBreach::Events { .. }, ..

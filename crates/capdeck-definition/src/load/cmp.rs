@@ -110,10 +110,7 @@ fn cmp_file(dir: &Path, name: &str) -> Option<PathBuf> {
 }
 
 fn not_a_tool(dir: &Path) -> Diagnostic {
-    Diagnostic::warning(
-        "not-a-tool",
-        "there is no `cmp/manifest.json` in this folder",
-        "add the manifest, or take the folder away",
-    )
-    .in_file(dir)
+    let message = "there is no `cmp/manifest.json` in this folder";
+    Diagnostic::warning("not-a-tool", message, "add the manifest, or take the folder away")
+        .in_file(dir)
 }

@@ -17,39 +17,30 @@ pub(crate) fn check_shared(
     if let Some(name) = &mut shared.name {
         *name = name.trim().to_owned();
         if name.is_empty() {
-            findings.at(node.child("name").place).error(
-                "empty-value",
-                "`name` is empty",
-                "give it a value",
-            );
+            let message = "`name` is empty";
+            findings.at(node.child("name").place).error("empty-value", message, "give it a value");
         }
     }
     if shared.description.as_ref().is_some_and(|text| text.trim().chars().count() < 10) {
-        findings.at(node.child("description").place).error(
-            "too-short",
-            "`description` is too short",
-            "write at least 10 characters that tell an agent what this does",
-        );
+        let message = "`description` is too short";
+        let fix = "write at least 10 characters that tell an agent what this does";
+        findings.at(node.child("description").place).error("too-short", message, fix);
     }
     for (index, tag) in shared.presentation.tags.iter_mut().enumerate() {
         *tag = tag.trim().to_owned();
         if tag.is_empty() {
-            findings.at(node.child("tags").item(index).place).error(
-                "empty-value",
-                format!("`tags[{index}]` is empty"),
-                "give it a value or remove it",
-            );
+            let message = format!("`tags[{index}]` is empty");
+            let fix = "give it a value or remove it";
+            findings.at(node.child("tags").item(index).place).error("empty-value", message, fix);
         }
     }
     check_hint(&mut shared.presentation.use_when, "useWhen", node, findings);
     check_hint(&mut shared.presentation.avoid_when, "avoidWhen", node, findings);
     let setup = &shared.presentation.setup;
     if setup.as_ref().is_some_and(|setup| setup.commands.is_empty() && setup.verify.is_empty()) {
-        findings.at(node.key_place("setup")).error(
-            "empty-value",
-            "`setup` has no steps",
-            "add a step under `commands` or `verify`, or remove `setup`",
-        );
+        let message = "`setup` has no steps";
+        let fix = "add a step under `commands` or `verify`, or remove `setup`";
+        findings.at(node.key_place("setup")).error("empty-value", message, fix);
     }
 }
 
@@ -64,20 +55,15 @@ pub(crate) fn check_hint(
     let text = text.trim();
     let place = node.child(key).place;
     if text.is_empty() {
-        findings.at(place).warning(
-            "empty-value",
-            format!("`{key}` is empty and is ignored"),
-            "give it a value or remove the key",
-        );
+        let message = format!("`{key}` is empty and is ignored");
+        findings.at(place).warning("empty-value", message, "give it a value or remove the key");
         return;
     }
     let length = text.chars().count();
     if length > MAX_HINT {
-        findings.at(place).warning(
-            "too-long",
-            format!("`{key}` has {length} characters and is cut to {MAX_HINT}"),
-            format!("shorten it to at most {MAX_HINT} characters"),
-        );
+        let message = format!("`{key}` has {length} characters and is cut to {MAX_HINT}");
+        let fix = format!("shorten it to at most {MAX_HINT} characters");
+        findings.at(place).warning("too-long", message, fix);
     }
     *hint = Some(text.chars().take(MAX_HINT).collect());
 }
@@ -92,11 +78,9 @@ pub(super) fn check_input_schema(
     if kind.is_none_or(|kind| kind == "object") {
         return;
     }
-    findings.at(node.child("inputSchema").child("type").place).warning(
-        "wrong-type",
-        "`inputSchema` does not describe an object, which arguments are",
-        "write `type: object` and name the arguments under `properties`",
-    );
+    let message = "`inputSchema` does not describe an object, which arguments are";
+    let fix = "write `type: object` and name the arguments under `properties`";
+    findings.at(node.child("inputSchema").child("type").place).warning("wrong-type", message, fix);
 }
 
 /// What an icon may be: a public image URL, or an image beside the file.

@@ -46,11 +46,8 @@ pub(crate) fn bearer_token(value: &str) -> Option<&str> {
 pub(super) fn check_header_name(name: &str, place: TextPosition, findings: &mut FileFindings) {
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if name.is_empty() || !name.bytes().all(token) {
-        findings.at(place).error(
-            "bad-header",
-            format!("`{name}` is not a header name"),
-            "use letters, digits and `-`",
-        );
+        let message = format!("`{name}` is not a header name");
+        findings.at(place).error("bad-header", message, "use letters, digits and `-`");
         return;
     }
     let lower = name.to_ascii_lowercase();
@@ -60,11 +57,8 @@ pub(super) fn check_header_name(name: &str, place: TextPosition, findings: &mut 
         } else {
             "remove it; it is set for each request"
         };
-        findings.at(place).error(
-            "forbidden-header",
-            format!("the header `{name}` cannot be set here"),
-            fix,
-        );
+        let message = format!("the header `{name}` cannot be set here");
+        findings.at(place).error("forbidden-header", message, fix);
     }
 }
 
@@ -80,11 +74,9 @@ pub(super) fn check_remote(
         return None;
     }
     let Ok(parsed) = Url::parse(url) else {
-        findings.at(place).error(
-            "bad-url",
-            format!("`{key}` is not a URL"),
-            "write a full URL, such as `https://api.example.com`",
-        );
+        let message = format!("`{key}` is not a URL");
+        let fix = "write a full URL, such as `https://api.example.com`";
+        findings.at(place).error("bad-url", message, fix);
         return None;
     };
     let allowed = match parsed.scheme() {
@@ -93,11 +85,9 @@ pub(super) fn check_remote(
         _ => false,
     };
     if !allowed {
-        findings.at(place).error(
-            "insecure-url",
-            format!("`{key}` must be an `https` URL, or `http` on this machine"),
-            "use `https://`; plain `http://` is for `localhost`, `127.0.0.1` and `[::1]`",
-        );
+        let message = format!("`{key}` must be an `https` URL, or `http` on this machine");
+        let fix = "use `https://`; plain `http://` is for `localhost`, `127.0.0.1` and `[::1]`";
+        findings.at(place).error("insecure-url", message, fix);
     }
     Some(parsed)
 }
@@ -107,11 +97,9 @@ pub(super) fn check_base(url: &str, key: &str, node: &ValueNode, findings: &mut 
     let Some(parsed) = check_remote(url, key, node, findings) else { return };
     let has_user = !parsed.username().is_empty() || parsed.password().is_some();
     if has_user || parsed.query().is_some() || parsed.fragment().is_some() {
-        findings.at(node.child(key).place).error(
-            "bad-url",
-            format!("`{key}` must have no user name, no query and no fragment"),
-            "keep scheme, host and path; put credentials under `auth`",
-        );
+        let message = format!("`{key}` must have no user name, no query and no fragment");
+        let fix = "keep scheme, host and path; put credentials under `auth`";
+        findings.at(node.child(key).place).error("bad-url", message, fix);
     }
 }
 
@@ -139,11 +127,9 @@ pub(super) fn check_network(api: &impl HttpBlock, node: &ValueNode, findings: &m
 /// Any absolute URL, for endpoints that are discovered or configured for sign-in.
 fn check_absolute(url: &str, key: &str, node: &ValueNode, findings: &mut FileFindings) {
     if !holds_reference(url) && Url::parse(url).is_err() {
-        findings.at(node.child(key).place).error(
-            "bad-url",
-            format!("`{key}` is not a URL"),
-            "write a full URL, such as `https://login.example.com/token`",
-        );
+        let message = format!("`{key}` is not a URL");
+        let fix = "write a full URL, such as `https://login.example.com/token`";
+        findings.at(node.child(key).place).error("bad-url", message, fix);
     }
 }
 

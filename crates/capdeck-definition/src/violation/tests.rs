@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::check;
 use crate::{
     diagnostic::TextPosition,
-    document::{MapEntry, NodeValue, ValueNode, json as json_document, yaml},
+    document::{MapEntries, MapEntry, NodeValue, ValueNode, json as json_document, yaml},
     frontmatter, pattern,
     schema::{CAPLET, CONFIG, FileSchema},
 };
@@ -167,16 +167,14 @@ fn node_of(value: &Value) -> ValueNode {
         Value::Number(number) => NodeValue::Number(number.clone()),
         Value::String(text) => NodeValue::Text(text.clone()),
         Value::Array(items) => NodeValue::List(items.iter().map(node_of).collect()),
-        Value::Object(map) => NodeValue::Map(entries_of(map).into()),
+        Value::Object(map) => NodeValue::Map(entries_of(map)),
     };
     ValueNode { content, place: TextPosition::default() }
 }
 
-fn entries_of(map: &Map<String, Value>) -> Vec<MapEntry> {
-    let entry = |(key, value): (&String, &Value)| MapEntry {
-        key: key.clone(),
-        place: TextPosition::default(),
-        value: node_of(value),
+fn entries_of(map: &Map<String, Value>) -> MapEntries {
+    let entry = |(key, value): (&String, &Value)| {
+        (key.clone(), MapEntry { place: TextPosition::default(), value: node_of(value) })
     };
     map.iter().map(entry).collect()
 }

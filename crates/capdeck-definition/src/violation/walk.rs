@@ -191,27 +191,20 @@ impl<'a> ViolationWalk<'a> {
         }
         let names = schema.get("propertyNames");
         let others = schema.get("additionalProperties");
-        for entry in entries {
-            if names.is_some_and(|names| !allows_name(names, &entry.key)) {
-                let diagnostic = wording::bad_name(&entry.key, &self.steps);
-                self.key(&entry.key, diagnostic.at(entry.place), ViolationSubject::Value);
+        for (key, entry) in entries {
+            if names.is_some_and(|names| !allows_name(names, key)) {
+                let diagnostic = wording::bad_name(key, &self.steps);
+                self.key(key, diagnostic.at(entry.place), ViolationSubject::Value);
             }
-            let property = properties.and_then(|properties| properties.get(&entry.key));
-            match (property, others) {
-                (Some(inner), _) => {
-                    self.below(PathStep::Key(entry.key.clone()), |walk| {
-                        walk.visit(inner, &entry.value);
-                    });
+            let property = properties.and_then(|properties| properties.get(key));
+            match property.or(others) {
+                Some(Value::Bool(false)) if property.is_none() => {
+                    self.unknown_key(key, properties, entry.place);
                 }
-                (None, Some(Value::Bool(false))) => {
-                    self.unknown_key(&entry.key, properties, entry.place);
+                Some(inner) => {
+                    self.below(PathStep::Key(key.clone()), |walk| walk.visit(inner, &entry.value));
                 }
-                (None, Some(inner)) => {
-                    self.below(PathStep::Key(entry.key.clone()), |walk| {
-                        walk.visit(inner, &entry.value);
-                    });
-                }
-                (None, None) => {}
+                None => {}
             }
         }
     }

@@ -38,17 +38,12 @@ pub(super) fn unknown_key(
 pub(super) fn bad_name(key: &str, steps: &[PathStep]) -> Diagnostic {
     let owner = name_of(steps).unwrap_or_else(|| "this map".to_owned());
     if key == "actions" {
-        return Diagnostic::error(
-            "reserved-name",
-            "`actions` cannot be the id of a child of `cliTools`",
-            "rename the child; `actions` marks the form with a single group of commands",
-        );
+        let message = "`actions` cannot be the id of a child of `cliTools`";
+        let fix = "rename the child; `actions` marks the form with a single group of commands";
+        return Diagnostic::error("reserved-name", message, fix);
     }
-    Diagnostic::error(
-        "bad-id",
-        format!("`{key}` is not a name that {owner} can use"),
-        "use 1 to 64 letters, digits, `_` or `-`",
-    )
+    let message = format!("`{key}` is not a name that {owner} can use");
+    Diagnostic::error("bad-id", message, "use 1 to 64 letters, digits, `_` or `-`")
 }
 
 pub(super) fn missing_key(key: &str, steps: &[PathStep], values: &[&Value]) -> Diagnostic {
@@ -68,11 +63,8 @@ pub(super) fn not_one_of(node: &ValueNode, steps: &[PathStep], values: &[&Value]
     let names: Vec<String> = values.iter().map(|value| plain(value)).collect();
     let allowed = list(names.iter().map(String::as_str));
     let Some(written) = node.text() else {
-        return Diagnostic::error(
-            "wrong-type",
-            format!("{} cannot be {}", subject(steps), found(node)),
-            format!("use one of {allowed}"),
-        );
+        let message = format!("{} cannot be {}", subject(steps), found(node));
+        return Diagnostic::error("wrong-type", message, format!("use one of {allowed}"));
     };
     let fix = match nearest_key(written, names.iter().map(String::as_str)) {
         Some(near) => format!("did you mean `{near}`? The values are {allowed}"),
@@ -90,17 +82,11 @@ pub(super) fn must_be(expected: &Value, steps: &[PathStep]) -> Diagnostic {
 pub(super) fn too_short(least: u64, steps: &[PathStep]) -> Diagnostic {
     let what = subject(steps);
     if least == 1 {
-        return Diagnostic::error(
-            "empty-value",
-            format!("{what} is empty"),
-            "give it a value or remove the key",
-        );
+        let message = format!("{what} is empty");
+        return Diagnostic::error("empty-value", message, "give it a value or remove the key");
     }
-    Diagnostic::error(
-        "too-short",
-        format!("{what} is too short"),
-        format!("write at least {least} characters"),
-    )
+    let message = format!("{what} is too short");
+    Diagnostic::error("too-short", message, format!("write at least {least} characters"))
 }
 
 pub(super) fn too_long(length: u64, most: u64, steps: &[PathStep]) -> Diagnostic {
@@ -109,35 +95,23 @@ pub(super) fn too_long(length: u64, most: u64, steps: &[PathStep]) -> Diagnostic
 }
 
 pub(super) fn too_small(least: &Value, steps: &[PathStep]) -> Diagnostic {
-    Diagnostic::error(
-        "out-of-range",
-        format!("{} must be at least {least}", subject(steps)),
-        format!("use {least} or more"),
-    )
+    let message = format!("{} must be at least {least}", subject(steps));
+    Diagnostic::error("out-of-range", message, format!("use {least} or more"))
 }
 
 pub(super) fn too_large(most: &Value, steps: &[PathStep]) -> Diagnostic {
-    Diagnostic::error(
-        "out-of-range",
-        format!("{} must be at most {most}", subject(steps)),
-        format!("use {most} or less"),
-    )
+    let message = format!("{} must be at most {most}", subject(steps));
+    Diagnostic::error("out-of-range", message, format!("use {most} or less"))
 }
 
 pub(super) fn no_entries(steps: &[PathStep]) -> Diagnostic {
-    Diagnostic::error(
-        "empty-value",
-        format!("{} is empty", subject(steps)),
-        "add at least one entry",
-    )
+    let message = format!("{} is empty", subject(steps));
+    Diagnostic::error("empty-value", message, "add at least one entry")
 }
 
 pub(super) fn repeated(steps: &[PathStep]) -> Diagnostic {
-    Diagnostic::error(
-        "duplicate-item",
-        format!("{} lists a value twice", subject(steps)),
-        "keep one of them",
-    )
+    let message = format!("{} lists a value twice", subject(steps));
+    Diagnostic::error("duplicate-item", message, "keep one of them")
 }
 
 pub(super) fn bad_pattern(pattern: &TextPattern, steps: &[PathStep]) -> Diagnostic {
