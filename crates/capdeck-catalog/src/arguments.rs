@@ -92,7 +92,7 @@ fn without_nulls(arguments: &Value) -> Option<Value> {
         .then(|| given().map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
-/// The draft a schema asks for. MCP's default, 2020-12, also stands in for names nobody knows.
+/// The draft a schema asks for. MCP's default, 2020-12, is used for unknown names too.
 fn draft(schema: &Value) -> Draft {
     let name = schema.get("$schema").and_then(Value::as_str).unwrap_or_default();
     let known = [

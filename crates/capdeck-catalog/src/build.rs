@@ -35,7 +35,6 @@ pub struct BuildInputs<'a> {
     pub default_exposure: Exposure,
 }
 
-/// Whether project files may be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProjectTrust {
     Trusted,

@@ -14,17 +14,17 @@ pub struct Capability {
     pub status: CapabilityStatus,
     /// How it is offered: the definition's own exposure, else the deck's default.
     pub exposure: Exposure,
-    /// Where the exposure in force was written down; `None` means nobody chose it.
+    /// Where the exposure in force was written down; `None` means that it is a default.
     pub exposure_is_explicit: bool,
     /// Lower layers that declared the same id, nearest first.
     pub shadows: Vec<DefinitionSource>,
     /// How closely its tools' definitions are watched.
     pub pins: PinMode,
-    /// Tools that are kept from everybody until a person approves them; empty unless changes are blocked.
+    /// Tools that are hidden until a person approves them; empty unless changes are blocked.
     pub held: Arc<HeldTools>,
-    /// True when whoever sees this has only some of its tools: no resources, no prompts, nothing else of it.
+    /// True when the client has only some of its tools: no resources, no prompts, nothing else of it.
     pub tools_only: bool,
-    /// The ways in which whoever sees this may be offered it; `None`: all.
+    /// The ways in which a client may be offered it; `None`: all.
     pub modes: Option<ExposureModes>,
     /// What the backend said it offers, once it has been asked.
     pub discovery: Option<Arc<Discovery>>,
@@ -58,7 +58,7 @@ pub enum HiddenReason {
 }
 
 impl Capability {
-    /// What is left of an exposure for whoever sees this.
+    /// What is left of an exposure for the client.
     pub fn restrict(&self, exposure: Exposure) -> Exposure {
         self.modes.map_or(exposure, |modes| modes.restrict(exposure))
     }
@@ -140,7 +140,9 @@ impl ExposureModes {
             0 => cheapest(),
             left => left,
         };
-        WAYS.iter().find(|(_, ways)| *ways == left).map_or(Exposure::None, |(kept, _)| *kept)
+        WAYS.iter()
+            .find(|(_, ways)| *ways == left)
+            .map_or(Exposure::None, |(exposure, _)| *exposure)
     }
 }
 

@@ -87,7 +87,7 @@ impl Catalog {
             && policy.project.is_empty()
     }
 
-    /// True when this part of it is all of it, whoever asks.
+    /// True when this part of it is all of it for every client.
     pub fn is_open_to(&self, part: &CatalogPart) -> bool {
         self.is_open() && !self.parts.narrows(part)
     }
@@ -121,7 +121,6 @@ impl Catalog {
         ids
     }
 
-    /// Known tools of usable capabilities.
     pub fn tool_count(&self) -> usize {
         let usable = self.capabilities().filter(|capability| capability.is_usable());
         usable
@@ -130,18 +129,16 @@ impl Catalog {
             .sum()
     }
 
-    /// The id somebody probably meant, among usable capabilities.
+    /// The id that was probably meant, among usable capabilities.
     pub fn nearest_capability(&self, id: &str) -> Option<&str> {
         let usable = self.capabilities().filter(|capability| capability.is_usable());
         nearest(id, usable.map(|capability| capability.definition.id.as_str()))
     }
 
-    /// The view somebody probably meant.
     pub fn nearest_view(&self, name: &str) -> Option<&str> {
         nearest(name, self.parts.views.keys().map(String::as_str))
     }
 
-    /// The tool somebody probably meant.
     pub fn nearest_tool(&self, id: &str, name: &str) -> Option<&str> {
         nearest(name, self.get(id)?.discovery.as_ref()?.tools.iter().map(|tool| tool.name()))
     }
@@ -164,7 +161,7 @@ impl Catalog {
         self.index();
     }
 
-    /// The same catalog for clients to whom some backends offer something else. Shares everything else.
+    /// The same catalog for clients that some backends offer something else. Shares everything else.
     #[must_use]
     pub fn with_discoveries(
         &self,

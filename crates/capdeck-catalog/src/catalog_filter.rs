@@ -2,7 +2,7 @@
 //! pin holds.
 //!
 //! Clients are given a catalog in which the rest does not exist. Lists, search, suggestions and calls are made from
-//! it, so that a denied tool and an unknown one cannot be told apart anywhere.
+//! it, so that a denied tool and an unknown one cannot be distinguished anywhere.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -83,7 +83,6 @@ impl<'a> CommandNames<'a> {
 pub struct CommandWords(FxHashMap<String, usize>);
 
 impl CommandWords {
-    /// The words of these names.
     pub fn of<'a>(names: impl Iterator<Item = &'a str>) -> Self {
         let mut uses = FxHashMap::default();
         for name in names {
@@ -92,7 +91,6 @@ impl CommandWords {
         Self(uses)
     }
 
-    /// The words of these tools.
     pub fn of_tools(tools: &[Arc<Tool>]) -> Self {
         Self::of(tools.iter().map(|tool| tool.name()))
     }

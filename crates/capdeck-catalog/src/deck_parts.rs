@@ -10,7 +10,7 @@ use capdeck_definition::{
 
 use crate::{Capability, CatalogSelection};
 
-/// Which part of the catalog somebody is given.
+/// Which part of the catalog a client is given.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum CatalogPart {
     /// All of it: the person's own command line, and capabilities that are served as they are.
@@ -27,7 +27,7 @@ pub struct DeckParts {
     pub views: BTreeMap<String, NamedView>,
     /// The capability that holds the commands of the capability file that are in no group.
     pub ungrouped: Option<CapabilityId>,
-    /// Tools that are declared for a person's shell and for nobody else.
+    /// Tools that are declared for a person's shell only.
     pub shelved: CatalogSelection,
 }
 

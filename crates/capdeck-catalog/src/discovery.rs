@@ -1,4 +1,4 @@
-//! What a backend said it offers: plain data, kept exactly as it was told.
+//! What a backend said it offers: plain data, exactly as it was sent.
 
 use std::sync::{Arc, OnceLock};
 
@@ -36,9 +36,8 @@ pub struct Discovery {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ImportProblem {
-    /// Where it stands in the description, such as `GET /users` or `Query.search`.
+    /// Its place in the description, such as `GET /users` or `Query.search`.
     pub place: String,
-    /// Why it was left out.
     pub reason: String,
 }
 
@@ -109,7 +108,6 @@ impl Tool {
         annotations.get(hint)?.as_bool()
     }
 
-    /// The compiled input schema.
     pub fn argument_check(&self) -> &ArgumentCheck {
         self.check.get_or_init(|| Arc::new(ArgumentCheck::compile(self)))
     }

@@ -19,7 +19,7 @@ const MAX_SHOWN_LETTERS: usize = 240;
 /// Hidden characters in one text of a tool's definition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HiddenText {
-    /// Where the text stands, such as `description` or `inputSchema.properties.path.description`.
+    /// The place of the text, such as `description` or `inputSchema.properties.path.description`.
     pub at: String,
     pub kinds: BTreeSet<HiddenKind>,
     /// How many characters are hidden.

@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 const MAX_NAME_LENGTH: usize = 64;
 /// Digits of hash in a name, five bits each. The longer form is for pairs whose first 60 bits are equal.
 const HASH_DIGITS: [usize; 2] = [12, 50];
-/// What stands before the hash.
+/// What comes before the hash.
 const HASH_PREFIX: &str = "_x";
 
 /// Client-safe names for wrapper tools and for capabilities' own tools, both ways.
@@ -28,7 +28,7 @@ pub struct NameTable {
     owners: FxHashMap<String, NameOwner>,
 }
 
-/// What a name stands for: a capability (its wrapper tool), or one tool of it.
+/// What a name means: a capability (its wrapper tool), or one tool of it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NameOwner {
     pub capability: String,
@@ -65,7 +65,6 @@ impl NameTable {
         self.names.get(&NameOwner::wrapper(capability)).map(String::as_str)
     }
 
-    /// What a name stands for.
     pub fn owner(&self, name: &str) -> Option<&NameOwner> {
         self.owners.get(name)
     }
@@ -140,8 +139,8 @@ impl NameOwner {
     fn hashed(&self, natural: &str, digits: usize) -> String {
         let room = MAX_NAME_LENGTH - HASH_PREFIX.len() - digits;
         let legal = |letter: char| if is_legal(letter) { letter } else { '_' };
-        let kept: String = natural.chars().map(legal).take(room).collect();
-        format!("{kept}{HASH_PREFIX}{}", self.digest(digits))
+        let prefix: String = natural.chars().map(legal).take(room).collect();
+        format!("{prefix}{HASH_PREFIX}{}", self.digest(digits))
     }
 
     fn digest(&self, digits: usize) -> String {
@@ -152,13 +151,10 @@ impl NameOwner {
         hash.update([0, u8::from(self.tool.is_some())]);
         hash.update(self.tool.as_deref().unwrap_or_default().as_bytes());
         let bytes = hash.finalize();
-        let bit = |position: usize| {
-            bytes.get(position / 8).is_some_and(|byte| byte >> (7 - position % 8) & 1 == 1)
-        };
         let digit = |number: usize| {
-            let value =
-                (0..5).fold(0, |value, offset| value * 2 + usize::from(bit(number * 5 + offset)));
-            DIGITS.get(value).copied().map_or('0', char::from)
+            let (byte, offset) = (number * 5 / 8, number * 5 % 8);
+            let window = u16::from_be_bytes([bytes[byte], bytes[byte + 1]]);
+            char::from(DIGITS[usize::from(window >> (11 - offset)) & 31])
         };
         (0..digits).map(digit).collect()
     }

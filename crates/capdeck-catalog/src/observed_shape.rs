@@ -11,13 +11,11 @@ const MAX_DEPTH: usize = 6;
 const MAX_FIELDS: usize = 40;
 /// Items of one array that are looked at.
 const MAX_ITEMS: usize = 20;
-/// Alternatives that are told apart; more are `unknown`.
+/// Alternatives that are listed; more are `unknown`.
 const MAX_VARIANTS: usize = 4;
-/// The longest TypeScript text.
 const MAX_TEXT_BYTES: usize = 4_000;
 /// The longest JSON form.
 const MAX_JSON_BYTES: usize = 16_000;
-/// The longest name of a field.
 const MAX_NAME_LENGTH: usize = 48;
 
 /// The types that were seen at one place.
@@ -31,7 +29,7 @@ pub struct ObservedShape {
     /// Of the items of an array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     items: Option<Box<ObservedShape>>,
-    /// Something was seen here that is not told: it lies too deep, or there are too many kinds of it.
+    /// Something was seen here that is not described: it lies too deep, or there are too many kinds of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     unknown: bool,
 }
@@ -202,7 +200,7 @@ fn merge<T>(known: &mut Option<T>, seen: Option<T>, add: impl FnOnce(&mut T, T) 
     }
 }
 
-/// True for a key that somebody chose as a name. A map from addresses, identifiers or dates has keys that are data, and
+/// True for a key that was chosen as a name. A map from addresses, identifiers or dates has keys that are data, and
 /// data is never kept.
 fn is_field_name(key: &str) -> bool {
     let is_plain = |letter: char| {

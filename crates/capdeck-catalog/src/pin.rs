@@ -20,14 +20,13 @@ pub struct CapabilityPins {
     /// True from the moment the definition leads somewhere else until a person approves what is there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_repointed: bool,
-    /// Whom lists were seen for: a server may show more to a client that can do more.
+    /// The clients that lists were seen for: a server may show more to a client that can do more.
     #[serde(default)]
     pub audiences: BTreeSet<String>,
     /// By the tool's own name.
     pub tools: BTreeMap<String, Pin>,
 }
 
-/// One tool as it was seen.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Pin {
@@ -40,10 +39,9 @@ pub struct Pin {
     pub definition: RawMembers,
 }
 
-/// The tools of a capability that are kept from everybody until a person approves them.
+/// The tools of a capability that are hidden until a person approves them.
 pub type HeldTools = BTreeMap<String, HoldReason>;
 
-/// Why a tool is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HoldReason {

@@ -1,4 +1,4 @@
-//! What changed between pinned definitions and those a backend sends now, told by kind.
+//! What changed between pinned definitions and those a backend sends now, by kind.
 
 #[cfg(test)]
 mod tests;
@@ -19,7 +19,7 @@ const MAX_COMPARED_PAIRS: usize = 10_000;
 /// Letters of a description that are compared.
 const MAX_COMPARED_LETTERS: usize = 400;
 
-/// Differences listed per part; whoever reads more reads the whole definition.
+/// Differences listed per part.
 const MAX_DIFFERENCES: usize = 100;
 
 /// One difference between the pins and what is offered.

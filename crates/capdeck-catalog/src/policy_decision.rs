@@ -18,7 +18,7 @@ pub struct CallSubject<'a> {
     /// The capability's id, then those of the sets around it.
     pub capabilities: &'a [&'a str],
     pub tool: &'a str,
-    /// What the tool says about itself; `None` when nobody asked it yet.
+    /// What the tool says about itself; `None` when it was not asked yet.
     pub definition: Option<&'a Tool>,
 }
 
@@ -121,7 +121,7 @@ impl RuleClearance {
 fn fits(about: &RuleCondition, subject: &CallSubject<'_>) -> bool {
     fits_capability(about, subject.capabilities)
         && about.tool.as_ref().is_none_or(|pattern| pattern.matches(subject.tool))
-        && about.annotation.is_none_or(|wanted| has_annotation(subject.definition, wanted))
+        && about.annotation.is_none_or(|hint| has_annotation(subject.definition, hint))
 }
 
 fn fits_capability(about: &RuleCondition, capabilities: &[&str]) -> bool {
@@ -134,7 +134,7 @@ fn fits_capability(about: &RuleCondition, capabilities: &[&str]) -> bool {
 fn wants_confirmation(tool: &Tool) -> bool {
     let meta = tool.raw().get("_meta");
     let meta = meta.and_then(|meta| serde_json::from_str::<RawMembers>(meta.get()).ok());
-    meta.is_some_and(|meta| meta.get(CONFIRM).is_some_and(|wanted| wanted.get() == "true"))
+    meta.is_some_and(|meta| meta.get(CONFIRM).is_some_and(|value| value.get() == "true"))
 }
 
 /// Only what a tool says itself counts; a hint's default says nothing.

@@ -25,10 +25,8 @@ pub(crate) use index::ToolIndex;
 
 use crate::{Capability, Tool};
 
-/// A question to the catalog.
 #[derive(Clone, Copy)]
 pub struct ToolSearchRequest<'a> {
-    /// What is wanted, in plain words.
     pub query: &'a str,
     pub within: Option<&'a str>,
     /// Hits per page; 0 counts as 1.

@@ -45,7 +45,7 @@ enum TokenPiece {
     Foreign(TokenCost),
 }
 
-/// What stands before a word; one sign or blank is taken into the word's first token.
+/// What comes before a word; one sign or blank is taken into the word's first token.
 #[derive(Clone, Copy, PartialEq)]
 enum WordPrefix {
     Nothing,

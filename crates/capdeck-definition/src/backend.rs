@@ -18,7 +18,6 @@ use crate::{
     OpenApiEndpoint,
 };
 
-/// What stands behind a capability.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase")]
 pub enum Backend {
@@ -92,7 +91,12 @@ pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// A number that stands for one that a file leaves out.
+/// The number for one that a file leaves out.
 pub(crate) fn number<const N: u64>() -> u64 {
     N
+}
+
+/// The same for a number of another type.
+pub(crate) fn small_number<T: From<u8>, const N: u8>() -> T {
+    N.into()
 }

@@ -64,7 +64,7 @@ use crate::{
 /// The names a capability file may have. Both in one folder are an error.
 pub const CAPABILITY_FILE_NAMES: [&str; 2] = ["capabilities.yaml", "capabilities.json"];
 
-/// Everything a capability file declares. What could not be used is left out and told by diagnostics.
+/// Everything a capability file declares. What could not be used is left out and reported by diagnostics.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CapabilityFile {
     /// Where the file is. Relative paths inside start at its folder, the project.

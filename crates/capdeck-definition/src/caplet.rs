@@ -11,7 +11,7 @@ use crate::{
     rules::{self, BackendCheck},
     schema,
     shape::{BlockFields, CapletFields, PLURAL_KEYS, SINGULAR_KEYS, SharedFields, read_block},
-    suggest::nearest_key,
+    suggest::{nearest_key, quoted_list},
     violation::{self, BrokenEntries, is_singular_cli},
 };
 
@@ -154,12 +154,12 @@ fn check_backends(root: &ValueNode, findings: &mut FileFindings) -> Option<Backe
         ([_], []) | ([], [_, ..]) => {}
         ([_, second, ..], _) => findings.at(root.key_place(second)).error(
             "several-backends",
-            format!("a file has one backend, found {}", key_list(&singular)),
+            format!("a file has one backend, found {}", quoted_list(singular.iter().copied())),
             "split the file, or use the plural maps with a child for each",
         ),
         ([one], [first, ..]) => findings.at(root.key_place(first)).error(
             "several-backends",
-            format!("`{one}` cannot stand beside {}", key_list(&plural)),
+            format!("`{one}` cannot stand beside {}", quoted_list(plural.iter().copied())),
             format!("move `{one}` into a plural map, or remove it"),
         ),
     }
@@ -175,7 +175,7 @@ fn check_none(root: &ValueNode, findings: &mut FileFindings) {
     let mistyped = root.entries().keys().any(|key| nearest_key(key, all.clone()).is_some());
     if !mistyped {
         let message = "the file declares no backend";
-        let fix = format!("add one of {}", key_list(&SINGULAR_KEYS));
+        let fix = format!("add one of {}", quoted_list(SINGULAR_KEYS));
         findings.at(root.place).error("missing-backend", message, fix);
     }
 }
@@ -216,8 +216,4 @@ fn check_children(root: &ValueNode, plural: &[&str], findings: &mut FileFindings
             }
         }
     }
-}
-
-fn key_list(keys: &[&str]) -> String {
-    keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ")
 }

@@ -55,9 +55,10 @@ const TRANSPORTS: [(&str, &str); 6] = [
 
 /// Keys that mean the same in a full entry. A choice of tools is a mapping there; the lists of other clients mean other
 /// things.
-fn shared_keys() -> impl Iterator<Item = &'static str> {
-    let keys = schema::CONFIG.keys_of("McpServerWithEntryFields").into_iter();
-    keys.filter(|key| !["name", "description", "tools"].contains(key))
+fn shared_keys() -> Vec<&'static str> {
+    let mut keys = schema::CONFIG.keys_of("McpServerWithEntryFields");
+    keys.retain(|key| !["name", "description", "tools"].contains(key));
+    keys
 }
 
 /// Programs that run a package, whose name then says what the server is.
@@ -67,6 +68,7 @@ const RUNNERS: [&str; 5] = ["npx", "bunx", "pnpx", "uvx", "pipx"];
 pub(crate) fn adopt(root: &mut ValueNode, findings: &mut FileFindings, broken: &mut BrokenEntries) {
     let servers = root.find_mut(&["mcpServers"]).map(|servers| &mut servers.content);
     let Some(NodeValue::Map(servers)) = servers else { return };
+    let known = shared_keys();
     let mut taken: HashSet<String> = servers.keys().cloned().collect();
     for (name, mut server) in std::mem::take(servers) {
         let mut id = name.clone();
@@ -74,7 +76,7 @@ pub(crate) fn adopt(root: &mut ValueNode, findings: &mut FileFindings, broken: &
         if !is_full && server.value.is_map() {
             adopt_id(&mut id, server.place, &mut taken, findings, broken);
             let mark = findings.mark();
-            rewrite(&mut server.value, &name, findings);
+            rewrite(&mut server.value, &name, &known, findings);
             if let Some(reason) = findings.first_error_since(mark) {
                 broken.add("mcpServers", &id, reason);
             }
@@ -110,7 +112,7 @@ fn adopt_id(
     *name = id;
 }
 
-fn rewrite(server: &mut ValueNode, name: &str, findings: &mut FileFindings) {
+fn rewrite(server: &mut ValueNode, name: &str, known: &[&str], findings: &mut FileFindings) {
     let place = server.place;
     let NodeValue::Map(written) = &mut server.content else { return };
     let mut entries = MapEntries::default();
@@ -126,10 +128,10 @@ fn rewrite(server: &mut ValueNode, name: &str, findings: &mut FileFindings) {
                 Some(("disabled", entry))
             }
             "tools" if entry.value.is_map() => Some(("tools", entry)),
-            key if shared_keys().any(|known| known == key) => Some((key, entry)),
+            key if known.contains(&key) => Some((key, entry)),
             key => {
                 let otherwise = "remove it, or leave it for the other client";
-                let fix = did_you_mean(key, shared_keys(), otherwise);
+                let fix = did_you_mean(key, known.iter().copied(), otherwise);
                 let message = format!("`{key}` in `{name}` is ignored");
                 findings.at(entry.place).warning("ignored-key", message, fix);
                 None
@@ -253,7 +255,7 @@ mod tests {
             .unwrap();
         let fields: BTreeSet<&str> = entry.keys().map(String::as_str).collect();
         let made = ["name", "description", "tools"];
-        let known: BTreeSet<&str> = shared_keys().chain(made).collect();
+        let known: BTreeSet<&str> = shared_keys().into_iter().chain(made).collect();
         assert_eq!(fields, known);
     }
 }

@@ -1,6 +1,6 @@
 //! CMP tools: two JSON files beside a program say what it is and which phrases its commands answer to.
 //!
-//! The format belongs to others, so keys nobody knows are passed over with a warning. What could make a command do
+//! The format belongs to others, so unknown keys are passed over with a warning. What could make a command do
 //! something else than its author and its user expect is an error.
 
 pub(crate) mod command;
@@ -9,7 +9,9 @@ pub(crate) mod intent;
 pub(crate) mod matcher;
 pub(crate) mod values;
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{collections::BTreeMap, iter, path::PathBuf};
+
+use indexmap::IndexSet;
 
 use crate::{
     Backend, CapabilityId, CmpTool, Definition, Diagnostic,
@@ -26,7 +28,6 @@ use crate::{
 /// What belongs to a CMP tool besides its manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CmpFiles {
-    /// The tool's folder.
     pub dir: PathBuf,
     /// Where `capability.json` is, or should be.
     pub capability_path: PathBuf,
@@ -45,20 +46,10 @@ pub(crate) fn parse_cmp(
     let mut parsed = ParsedFile::default();
     let mut about_manifest = FileFindings::new(&origin.source.path);
     let mut about_intents = FileFindings::new(&files.capability_path);
-    let read = match manifest {
-        Ok(text) => read_manifest(text, &mut about_manifest),
-        Err(problem) => {
-            about_manifest.add(problem.clone());
-            None
-        }
-    };
-    let intents = match &files.capability {
-        Ok(text) => intent::read_all(text, &mut about_intents),
-        Err(problem) => {
-            about_intents.add(problem.clone());
-            None
-        }
-    };
+    let text = about_manifest.readable(manifest);
+    let read = text.and_then(|text| read_manifest(text, &mut about_manifest));
+    let text = about_intents.readable(&files.capability);
+    let intents = text.and_then(|text| intent::read_all(text, &mut about_intents));
     match (read, intents) {
         (Some(CmpManifest { file: manifest, place, text }), Some(intents)) => {
             let id = pattern::id_from(&manifest.name);
@@ -105,7 +96,7 @@ pub(crate) fn disambiguate_ids(definitions: &mut [LocatedDefinition]) -> Vec<Dia
             }
         }
     }
-    let mut told = Vec::new();
+    let mut warnings = Vec::new();
     for placed in definitions {
         let definition = &mut placed.definition;
         let Backend::Cmp(tool) = &definition.backend else { continue };
@@ -116,14 +107,14 @@ pub(crate) fn disambiguate_ids(definitions: &mut [LocatedDefinition]) -> Vec<Dia
         let Ok(id) = CapabilityId::new(&longer) else { continue };
         let message =
             format!("other domains have a `{}` too, so this one is `{id}`", definition.id);
-        told.push(
+        warnings.push(
             Diagnostic::warning("renamed-id", message, "rename one of them for shorter ids")
                 .at(placed.place)
                 .in_file(&definition.source.path),
         );
         *definition = Definition { id, ..definition.clone() }.with_fingerprint();
     }
-    told
+    warnings
 }
 
 /// Reads one of the two files as far as its shape goes. `None` means it cannot be used, and the findings say why.
@@ -161,12 +152,8 @@ fn check_keys(node: &ValueNode, known: &[&str], findings: &mut FileFindings) {
 }
 
 fn presented(manifest: &ManifestFile) -> SharedFields {
-    let mut tags = vec![manifest.domain.clone()];
-    for tag in &manifest.tags {
-        if !tags.contains(tag) {
-            tags.push(tag.clone());
-        }
-    }
+    let tags: IndexSet<&String> = iter::once(&manifest.domain).chain(&manifest.tags).collect();
+    let tags = tags.into_iter().cloned().collect();
     SharedFields {
         name: Some(manifest.name.clone()),
         description: Some(manifest.summary.clone()),
@@ -177,7 +164,6 @@ fn presented(manifest: &ManifestFile) -> SharedFields {
 
 struct CmpManifest {
     file: ManifestFile,
-    /// Where the name stands.
     place: TextPosition,
     /// The text without white space.
     text: String,

@@ -8,7 +8,7 @@ use std::{
 use crate::{
     FlowMode, PinMode, PolicyEffect, PolicyRule, RunConfig, SourceLayer, client_block,
     diagnostic::{FileFindings, TextPosition},
-    document::{MapEntries, NodeValue, PathStep, ValueNode, is_json, parse},
+    document::{MapEntries, MapEntry, NodeValue, PathStep, ValueNode, is_json, parse},
     parsed_file::{FileOrigin, ParsedFile},
     rules::exactly_one,
     schema,
@@ -48,7 +48,12 @@ pub(crate) fn read(
     for (id, reason) in broken.reasons() {
         parsed.quarantined.push(origin.quarantine(id, reason));
     }
-    let mut file: ConfigOptions = schema::CONFIG.read(&root, findings)?;
+    // Capabilities are read one by one, so that the options need not carry a copy of them all.
+    let is_option = |(key, _): &(&String, &MapEntry)| !PLURAL_KEYS.contains(&key.as_str());
+    let options = root.entries().iter().filter(is_option);
+    let options = options.map(|(key, entry)| (key.clone(), entry.clone())).collect();
+    let options = ValueNode { content: NodeValue::Map(options), place: root.place };
+    let mut file: ConfigOptions = schema::CONFIG.read(&options, findings)?;
     guards.apply_strict_defaults(&mut file, &root, origin.source.layer, findings);
     check_options(&mut file, &root, findings);
     check_aliases(&mut file, &root, findings);
@@ -157,7 +162,7 @@ fn check_aliases(file: &mut ConfigOptions, root: &ValueNode, findings: &mut File
 }
 
 /// What is wrong with `policy` and other settings that protect the person. Losing one of them is never the answer: what
-/// cannot be read must not open anything, and a broken rule stands for asking.
+/// cannot be read must not open anything, and a broken rule asks.
 #[derive(Debug, Default)]
 struct GuardProblems {
     /// Rules that the schema refuses.

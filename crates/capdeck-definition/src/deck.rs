@@ -183,7 +183,7 @@ impl DeckBuilder {
                 self.deck.config.exposure = chosen.or(self.deck.config.exposure);
                 self.deck.capability_file = Some(Arc::new(file));
             }
-            // The options of a set's own config concern nobody outside it.
+            // The options of a set's own config apply inside the set only.
             if file.format == SourceFormat::Config && scope.member_of.is_none() {
                 self.configure(parsed.options.as_ref(), file.layer);
             }
@@ -215,7 +215,7 @@ impl DeckBuilder {
         for config in configs {
             match options {
                 Some(options) => config.apply(options, layer),
-                // Nobody knows what the file would have forbidden.
+                // What the file would have forbidden is unknown.
                 None => config.policy.distrust(),
             }
         }

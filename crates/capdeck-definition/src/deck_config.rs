@@ -52,7 +52,7 @@ pub struct DeckConfig {
     pub serve: ServeConfig,
 }
 
-/// `artifacts`: how long large results are kept.
+/// `artifacts`: how long large results are limits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "ArtifactFields")]
@@ -175,26 +175,22 @@ impl DeckConfig {
 
     /// Lays one config file over what is known so far.
     pub(crate) fn apply(&mut self, file: &ConfigOptions, layer: SourceLayer) {
-        if let Some(limit) = file.max_search_limit {
-            self.max_search_limit = limit;
-        }
-        if let Some(limit) = file.default_search_limit {
-            self.default_search_limit = limit;
-        }
+        self.max_search_limit = file.max_search_limit.unwrap_or(self.max_search_limit);
+        self.default_search_limit = file.default_search_limit.unwrap_or(self.default_search_limit);
         // Two files may each be right and disagree together; the ceiling then holds.
         self.default_search_limit = self.default_search_limit.min(self.max_search_limit);
         if let Some(options) = &file.options {
             self.exposure = options.exposure.or(self.exposure);
             self.surface_tokens = options.surface_tokens.or(self.surface_tokens);
             self.result_bytes = options.result_bytes.or(self.result_bytes);
-            if let Some(timeout) = options.exposure_discovery_timeout_ms {
-                self.exposure_discovery_timeout_ms = timeout;
-            }
-            if let Some(concurrency) = options.exposure_discovery_concurrency {
-                self.exposure_discovery_concurrency = concurrency;
-            }
+            let timeout = options.exposure_discovery_timeout_ms;
+            self.exposure_discovery_timeout_ms =
+                timeout.unwrap_or(self.exposure_discovery_timeout_ms);
+            let concurrency = options.exposure_discovery_concurrency;
+            self.exposure_discovery_concurrency =
+                concurrency.unwrap_or(self.exposure_discovery_concurrency);
         }
-        // Whoever says no is heard: a project may keep its answers to itself, and so may the person.
+        // Any file may switch this off: the project and the user each protect their own answers.
         self.observed_shapes &= file.observed_shapes.unwrap_or(true);
         self.policy.is_incomplete |= file.policy_is_incomplete;
         // A project may ask for more care, never for less.
@@ -220,7 +216,7 @@ impl DeckConfig {
             merged.upstreams.extend(aliases.upstreams.clone());
         }
         if let Some(runs) = &file.runs {
-            // Whoever says no is heard here, too.
+            // Any file may switch recording off.
             let is_off = [self.runs.record, runs.record].contains(&Some(false));
             self.runs.record = is_off.then_some(false);
             if !layer.needs_trust() {
@@ -231,9 +227,9 @@ impl DeckConfig {
         }
         // A project must not decide what of other projects stays.
         if let (Some(artifacts), false) = (&file.artifacts, layer.needs_trust()) {
-            let kept = &mut self.artifacts;
-            kept.max_age_days = artifacts.max_age_days.or(kept.max_age_days);
-            kept.max_megabytes = artifacts.max_megabytes.or(kept.max_megabytes);
+            let limits = &mut self.artifacts;
+            limits.max_age_days = artifacts.max_age_days.or(limits.max_age_days);
+            limits.max_megabytes = artifacts.max_megabytes.or(limits.max_megabytes);
         }
         // A project must not decide where this machine listens.
         if let (Some(serve), false) = (&file.serve, layer.needs_trust()) {

@@ -83,7 +83,6 @@ pub struct CapabilityId(Arc<str>);
 pub struct CapabilityIdError(pub String);
 
 impl CapabilityId {
-    /// Checks and wraps an id.
     pub fn new(text: &str) -> Result<Self, CapabilityIdError> {
         if pattern::is_id(text) {
             Ok(Self(text.into()))

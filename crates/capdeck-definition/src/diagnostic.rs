@@ -1,4 +1,4 @@
-//! A problem in a file, told the way a compiler would.
+//! A problem in a file, reported the way a compiler does.
 
 use std::path::{Path, PathBuf};
 
@@ -100,6 +100,11 @@ impl FileFindings {
     /// Records a problem of this file.
     pub(crate) fn add(&mut self, diagnostic: Diagnostic) {
         self.diagnostics.push(diagnostic.in_file(&self.file));
+    }
+
+    /// The text of a file, or its problem recorded.
+    pub(crate) fn readable<'t>(&mut self, text: &'t Result<String, Diagnostic>) -> Option<&'t str> {
+        text.as_deref().map_err(|problem| self.add(problem.clone())).ok()
     }
 
     /// How many problems are recorded, to ask [`FileFindings::first_error_since`] later.

@@ -1,4 +1,4 @@
-//! A YAML or JSON text as a tree that remembers where everything stands.
+//! A YAML or JSON text as a tree with the place of every value.
 
 pub(crate) mod json;
 pub(crate) mod yaml;
@@ -52,7 +52,6 @@ pub(crate) struct MapEntry {
     pub(crate) value: ValueNode,
 }
 
-/// One step into a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PathStep {
     Key(String),

@@ -4,7 +4,6 @@ use serde_json::{Map, Value};
 
 use crate::document::yaml;
 
-/// Why a text has no frontmatter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FrontmatterError {
     Missing,
@@ -27,7 +26,6 @@ pub(crate) fn split(text: &str) -> Result<(&str, &str), FrontmatterError> {
 
 const MAX_SKILL_NAME_LENGTH: usize = 64;
 
-/// Why a `SKILL.md` is not one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SkillFileError {
     #[error("it does not begin with frontmatter between `---` lines")]

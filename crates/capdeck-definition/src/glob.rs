@@ -19,7 +19,7 @@ impl Glob {
         &self.0
     }
 
-    /// Whether it stands for its own text only.
+    /// Whether it matches its own text only.
     pub fn is_plain(&self) -> bool {
         !self.0.contains(['*', '?'])
     }
@@ -37,7 +37,7 @@ impl Glob {
                     retry = Some((at + 1, read));
                     at += 1;
                 }
-                Some(wanted) if *wanted == '?' || wanted == letter => {
+                Some(expected) if *expected == '?' || expected == letter => {
                     at += 1;
                     read += 1;
                 }

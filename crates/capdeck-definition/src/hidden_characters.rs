@@ -70,7 +70,7 @@ pub fn hidden_characters(text: &str) -> Vec<HiddenCharacter> {
     hidden
 }
 
-/// The text with each hidden character spelled out; a run of tag characters as the ASCII it stands for.
+/// The text with each hidden character spelled out; a run of tag characters as the ASCII it encodes.
 pub fn reveal(text: &str) -> String {
     let hidden = hidden_characters(text);
     let mut hidden = hidden.iter().peekable();
@@ -100,7 +100,7 @@ fn close_tags(shown: &mut String, tags: &mut String) {
     }
 }
 
-/// The ASCII letter a tag character stands for.
+/// The ASCII letter a tag character encodes.
 fn tag_letter(letter: char) -> Option<char> {
     let code = u32::from(letter).checked_sub(0xE0000)?;
     (0x20..=0x7E).contains(&code).then(|| char::from_u32(code)).flatten()
@@ -110,7 +110,7 @@ fn is_space(byte: u8) -> bool {
     matches!(byte, b'\t' | b'\n' | b'\r')
 }
 
-/// What a character would be hidden as, wherever it stands.
+/// The kind of a character that can be hidden, whatever is around it.
 fn kind_of(letter: char) -> Option<HiddenKind> {
     use HiddenKind::{Bidirectional, Control, Invisible, Tag, VariationSelector, ZeroWidth};
     match letter {

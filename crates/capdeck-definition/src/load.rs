@@ -34,7 +34,6 @@ pub struct DeckRoot {
     pub owner: RootOwner,
 }
 
-/// Whose definitions a root holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RootOwner {
     User,
@@ -46,7 +45,6 @@ pub enum RootOwner {
     CmpTool,
 }
 
-/// One definition file as read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceFile {
     /// Where the file is. Relative paths inside start at its folder.
@@ -195,7 +193,7 @@ impl LoadedFiles {
         names
     }
 
-    /// The Caplet file that a folder entry stands for, if it is one.
+    /// The Caplet file that a folder entry is or holds.
     fn candidate(&mut self, dir: &Path, name: &str) -> Option<(String, CapletCandidate)> {
         // Hidden names are editors' locks and other tools' state.
         if name == "auth" || name.starts_with('.') {

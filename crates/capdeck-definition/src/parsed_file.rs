@@ -41,7 +41,6 @@ pub(crate) struct FileOrigin<'a> {
 
 /// What the top of a plural Caplet file gives its children.
 pub(crate) struct CapletParent<'a> {
-    /// What the file is called.
     pub(crate) name: &'a str,
     pub(crate) id: CapabilityId,
     pub(crate) shared: SharedFields,
@@ -63,19 +62,15 @@ pub(crate) fn parse(file: &SourceFile, member_of: Option<&CapabilityId>) -> Pars
         // Two files, each with findings of its own.
         SourceFormat::Cmp(files) => return cmp::parse_cmp(&file.text, files, &origin),
     };
-    let read = match (&file.text, &file.format) {
-        (Err(problem), _) => {
-            findings.add(problem.clone());
-            None
-        }
-        (Ok(text), SourceFormat::Config) => config::read(text, &origin, &mut findings, &mut parsed),
-        (Ok(text), SourceFormat::CapabilityFile) => {
+    let read = findings.readable(&file.text).and_then(|text| match &file.format {
+        SourceFormat::Config => config::read(text, &origin, &mut findings, &mut parsed),
+        SourceFormat::CapabilityFile => {
             capability_file::define(text, &origin, &mut findings, &mut parsed)
         }
-        (Ok(text), SourceFormat::Caplet { .. } | SourceFormat::Cmp(_)) => {
+        SourceFormat::Caplet { .. } | SourceFormat::Cmp(_) => {
             caplet::read(text, &name, &origin, &mut findings, &mut parsed)
         }
-    };
+    });
     if read.is_none() {
         let reason = findings.first_error_since(0).unwrap_or("the file cannot be used");
         parsed.quarantined.push(origin.quarantine(&name, reason));

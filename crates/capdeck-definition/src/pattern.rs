@@ -6,7 +6,6 @@
 pub(crate) const ID: &str = "^[a-zA-Z0-9_-]{1,64}$";
 /// A path below a base URL.
 pub(crate) const PATH: &str = "^/";
-/// A label of a deck.
 pub(crate) const LABEL: &str = "^[a-z](?:[a-z0-9-]{0,30}[a-z0-9])?$";
 pub(crate) const DATABASE_SCHEMA: &str = "^[a-z_][a-z0-9_]{0,62}$";
 /// An origin: scheme, host and port.
@@ -17,7 +16,6 @@ pub(crate) const ISSUER: &str =
     r"^(https://[^/?#@\s]+|http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?)(/[^?#\s]*)?$";
 /// What stands behind the `@` of an address.
 pub(crate) const DOMAIN: &str = r"^[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)+$";
-/// Where a server is.
 pub(crate) const WEB_ADDRESS: &str = r"^https?://[^/?#@\s]+(/[^?#\s]*)?$";
 
 /// A published pattern with its check and its words.

@@ -62,7 +62,7 @@ pub struct CallPolicy {
 }
 
 impl PolicyRule {
-    /// Stands for a rule that cannot be read: a person decides about everything it may have been about.
+    /// Replaces a rule that cannot be read: a person decides about everything it may have covered.
     pub(crate) fn unreadable() -> Self {
         Self { effect: PolicyEffect::Ask, about: RuleCondition::default() }
     }

@@ -7,7 +7,6 @@ use std::{
 
 use crate::{CAPABILITY_FILE_NAMES, DeckRoot, RootOwner, fingerprint::sha256_hex};
 
-/// A project that has a deck.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeckProject {
     /// The project's folder, with symbolic links resolved.

@@ -9,7 +9,7 @@ use crate::{
     QuarantinedItem, ShadowingMode, SourceLayer, UsageHints, fingerprint::sha256_hex,
 };
 
-/// A capability as the host that has it tells of it. Its tools are told by its own endpoint.
+/// A capability as its host describes it. Its own endpoint lists its tools.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RemoteCapability {
@@ -26,7 +26,6 @@ pub struct RemoteCapability {
     pub avoid_when: Option<String>,
 }
 
-/// What one running host offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteDeck {
     /// The host's address, without a slash at the end.
@@ -132,10 +131,8 @@ impl RemoteDeck {
         }
         .with_fingerprint();
         // The key is no part of what the capability is.
-        let key = self.key_variable.as_ref();
-        let key = key.map(|name| BackendAuth::Bearer { token: format!("${{{name}}}") });
-        if let Some(key) = key {
-            definition.backend.set_auth(&key);
+        if let Some(name) = &self.key_variable {
+            definition.backend.set_auth(&BackendAuth::Bearer { token: format!("${{{name}}}") });
         }
         Arc::new(definition)
     }

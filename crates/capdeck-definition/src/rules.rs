@@ -19,6 +19,7 @@ use crate::{
     diagnostic::{FileFindings, TextPosition},
     document::ValueNode,
     pattern::holds_reference,
+    suggest::quoted_list,
 };
 
 /// A declared backend while it is checked.
@@ -272,7 +273,7 @@ impl BackendCheck<'_> {
 pub(crate) fn exactly_one(present: &[(&str, bool)], node: &ValueNode, findings: &mut FileFindings) {
     let given: Vec<&str> =
         present.iter().filter(|(_, there)| *there).map(|(key, _)| *key).collect();
-    let all = present.iter().map(|(key, _)| format!("`{key}`")).collect::<Vec<_>>().join(", ");
+    let all = quoted_list(present.iter().map(|(key, _)| *key));
     match given.as_slice() {
         [_] => {}
         [] => findings.at(node.place).error(

@@ -35,7 +35,7 @@ pub fn config_schema() -> Value {
         servers["additionalProperties"] = client;
         servers["propertyNames"] = json!({ "minLength": 1 });
     }
-    // Editors are told what is said with better words when the file is read.
+    // For editors only: reading the file gives better messages.
     if let Some(rule) = schema.pointer_mut("/$defs/RuleFields") {
         rule["minProperties"] = json!(1);
         rule["maxProperties"] = json!(1);
@@ -65,18 +65,16 @@ pub(crate) static CAPLET: LazyLock<FileSchema> =
 pub(crate) static CONFIG: LazyLock<FileSchema> =
     LazyLock::new(|| FileSchema { name: "config", schema: generate::<ConfigFile>() });
 
-/// A capability file. Unknown keys are told as warnings.
+/// A capability file. Unknown keys are warnings.
 pub(crate) static CAPABILITIES: LazyLock<FileSchema> =
     LazyLock::new(|| FileSchema { name: "capabilities", schema: generate::<CapabilityShape>() });
 pub(crate) static CMP_MANIFEST: LazyLock<FileSchema> =
     LazyLock::new(|| FileSchema { name: "cmp", schema: generate::<ManifestFile>() });
 
-/// The intents of a CMP tool.
 pub(crate) static CMP_CAPABILITY: LazyLock<FileSchema> =
     LazyLock::new(|| FileSchema { name: "cmp", schema: generate::<CmpCapabilityFile>() });
 
 impl FileSchema {
-    /// Reads what the schema allows.
     pub(crate) fn read<T: DeserializeOwned>(
         &self,
         node: &ValueNode,
@@ -96,7 +94,6 @@ impl FileSchema {
         Diagnostic::error("invalid-value", "a value does not fit its field", fix)
     }
 
-    /// The keys of the whole file.
     pub(crate) fn keys(&self) -> Vec<&str> {
         property_names(&self.schema)
     }

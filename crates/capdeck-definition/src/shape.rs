@@ -210,7 +210,7 @@ enum CliForm {
     Many(CapletChildren<CliTools>),
 }
 
-/// Reads the block of a backend that stands under a key of its kind, singular or plural.
+/// Reads the block of a backend under a key of its kind, singular or plural.
 pub(crate) fn read_block<F: DeserializeOwned>(key: &str, node: &ValueNode) -> Option<(F, Backend)> {
     match key {
         "mcpServer" | "mcpServers" => read(node, Backend::Mcp),
@@ -233,7 +233,7 @@ fn read<F: DeserializeOwned, B: DeserializeOwned>(
 }
 
 impl Backend {
-    /// Gives the backend the sign-in of the file it stands in, for the kinds that have one.
+    /// Gives the backend the sign-in of its file, for the kinds that have one.
     pub(crate) fn set_auth(&mut self, inherited: &BackendAuth) {
         match self {
             Self::Mcp(server) => server.auth = Some(inherited.clone()),

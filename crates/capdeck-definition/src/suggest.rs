@@ -24,15 +24,15 @@ pub(crate) fn nearest_key<'a>(
         return None;
     }
     let normal = |text: &str| text.replace(['_', '-'], "").to_ascii_lowercase();
-    let wanted = normal(written);
-    let length = wanted.chars().count();
+    let name = normal(written);
+    let length = name.chars().count();
     candidates
         .into_iter()
         .take(MAX_CANDIDATES)
         .map(|candidate| (normal(candidate), candidate))
         // Texts are at least as far apart as their lengths.
         .filter(|(normal, _)| normal.chars().count().abs_diff(length) <= MAX_DISTANCE)
-        .map(|(normal, candidate)| (strsim::damerau_levenshtein(&wanted, &normal), candidate))
+        .map(|(normal, candidate)| (strsim::damerau_levenshtein(&name, &normal), candidate))
         .min_by_key(|(distance, _)| *distance)
         .filter(|(distance, candidate)| *distance <= (candidate.len() / 3).clamp(1, MAX_DISTANCE))
         .map(|(_, candidate)| candidate)
@@ -50,12 +50,17 @@ pub(crate) fn did_you_mean<'a>(
     }
 }
 
-/// The candidate most like `wanted`, if any is close. The first of equals wins.
-pub fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let wanted = plain(wanted);
+/// Names as a message lists them.
+pub(crate) fn quoted_list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// The candidate most like `name`, if any is close. The first of equals wins.
+pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let name = plain(name);
     let mut best: Option<(f64, &str)> = None;
     for candidate in candidates {
-        let similarity = similarity(&wanted, &plain(candidate));
+        let similarity = similarity(&name, &plain(candidate));
         if similarity >= LEAST_SIMILAR && best.is_none_or(|(most, _)| similarity > most) {
             best = Some((similarity, candidate));
         }
@@ -72,14 +77,14 @@ fn plain(name: &str) -> String {
         .collect()
 }
 
-fn similarity(wanted: &str, candidate: &str) -> f64 {
-    if wanted.is_empty() || candidate.is_empty() {
+fn similarity(name: &str, candidate: &str) -> f64 {
+    if name.is_empty() || candidate.is_empty() {
         return 0.0;
     }
-    let edits = strsim::normalized_damerau_levenshtein(wanted, candidate);
+    let edits = strsim::normalized_damerau_levenshtein(name, candidate);
     // `issue` for `create_issue`: a name inside the other one is a fair guess even at a distance.
-    let inside = wanted.len() >= 4 && candidate.contains(wanted)
-        || candidate.len() >= 4 && wanted.contains(candidate);
+    let inside = name.len() >= 4 && candidate.contains(name)
+        || candidate.len() >= 4 && name.contains(candidate);
     if inside { edits.max(LEAST_SIMILAR + edits / 10.0) } else { edits }
 }
 
@@ -90,7 +95,7 @@ mod tests {
     #[test]
     fn close_names_are_suggested_and_far_ones_are_not() {
         let names = ["create_issue", "list_issues", "close_issue", "ping"];
-        for (wanted, expected) in [
+        for (name, expected) in [
             ("creat_issue", Some("create_issue")),
             ("createIssue", Some("create_issue")),
             ("list-issue", Some("list_issues")),
@@ -99,7 +104,7 @@ mod tests {
             ("deploy", None),
             ("", None),
         ] {
-            assert_eq!(nearest(wanted, names), expected, "{wanted}");
+            assert_eq!(nearest(name, names), expected, "{name}");
         }
     }
 

@@ -22,7 +22,7 @@ use crate::{
     suggest::nearest_key,
 };
 
-/// Beyond this many, more messages about one file help nobody, and the file is given up.
+/// A file with more problems than this is not used.
 const MAX_VIOLATIONS: usize = 50;
 
 /// One broken rule and the value it is about.
@@ -37,7 +37,7 @@ pub(crate) struct SchemaViolation {
 /// What ties two violations to the same mistake.
 #[derive(Debug, PartialEq, Eq)]
 enum ViolationSubject {
-    /// An unknown key, and the known one it probably stands for.
+    /// An unknown key, and the known one it probably means.
     Unknown {
         meant: Option<String>,
         /// Whether that one is needed and not there.
@@ -52,7 +52,7 @@ enum ViolationSubject {
 impl SchemaViolation {
     /// Whether the violation is about a key that its mapping does not have.
     ///
-    /// One that stands for a missing key is more than that: the missing key is not told again.
+    /// One that stands for a missing key is more than that: the missing key is not reported again.
     pub(crate) fn is_merely_unknown_key(&self) -> bool {
         matches!(self.about, ViolationSubject::Unknown { stands_for_missing: false, .. })
     }

@@ -8,7 +8,7 @@ use std::{
 use parking_lot::Mutex;
 
 /// The panics of the execution that is going on. `None` when none is.
-static HEARD: Mutex<Option<Vec<PanicRecord>>> = Mutex::new(None);
+static PANICS: Mutex<Option<Vec<PanicRecord>>> = Mutex::new(None);
 
 /// One panic.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,10 +21,10 @@ pub(crate) struct PanicRecord {
 /// Runs work; gives its result, or the first panic there was in any thread meanwhile.
 pub(crate) fn watch<T>(work: impl FnOnce() -> T) -> Result<T, PanicRecord> {
     install();
-    *HEARD.lock() = Some(Vec::new());
+    *PANICS.lock() = Some(Vec::new());
     let result = panic::catch_unwind(AssertUnwindSafe(work));
-    let heard = HEARD.lock().take().unwrap_or_default();
-    match (heard.into_iter().next(), result) {
+    let panics = PANICS.lock().take().unwrap_or_default();
+    match (panics.into_iter().next(), result) {
         (Some(first), _) => Err(first),
         (None, Ok(value)) => Ok(value),
         (None, Err(_)) => {
@@ -38,10 +38,10 @@ fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let before = panic::take_hook();
-        panic::set_hook(Box::new(move |info| match HEARD.lock().as_mut() {
-            Some(heard) => {
+        panic::set_hook(Box::new(move |info| match PANICS.lock().as_mut() {
+            Some(panics) => {
                 let place = info.location().map(|at| format!("{}:{}", at.file(), at.line()));
-                heard.push(PanicRecord {
+                panics.push(PanicRecord {
                     place: place.unwrap_or_default(),
                     message: info.payload_as_str().unwrap_or("a panic without a text").to_owned(),
                 });

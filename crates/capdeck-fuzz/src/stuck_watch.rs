@@ -31,41 +31,41 @@ const OVER: u64 = u64::MAX;
 pub(crate) struct StuckWatch {
     file: File,
     /// Processor time at which the current execution began, in milliseconds.
-    begun: Arc<AtomicU64>,
+    started: Arc<AtomicU64>,
 }
 
 impl StuckWatch {
     /// Starts watching. The current input is kept in `path`.
     pub(crate) fn start(path: PathBuf) -> Self {
         let file = File::create(&path).unwrap();
-        let begun = Arc::new(AtomicU64::new(now()));
-        let seen = Arc::clone(&begun);
+        let started = Arc::new(AtomicU64::new(now()));
+        let seen = Arc::clone(&started);
         thread::spawn(move || {
             while seen.load(Ordering::Relaxed) != OVER {
                 check(&path, seen.load(Ordering::Relaxed));
                 thread::sleep(CHECK_INTERVAL);
             }
         });
-        Self { file, begun }
+        Self { file, started }
     }
 
     /// An execution begins.
     pub(crate) fn begin(&self, input: &[u8]) {
         self.file.write_all_at(input, 0).unwrap();
         self.file.set_len(input.len() as u64).unwrap();
-        self.begun.store(now(), Ordering::Relaxed);
+        self.started.store(now(), Ordering::Relaxed);
     }
 }
 
 impl Drop for StuckWatch {
     fn drop(&mut self) {
-        self.begun.store(OVER, Ordering::Relaxed);
+        self.started.store(OVER, Ordering::Relaxed);
     }
 }
 
 #[expect(clippy::exit, reason = "the other threads cannot be stopped in any other way")]
-fn check(path: &Path, begun: u64) {
-    let (took, memory) = (Duration::from_millis(now().saturating_sub(begun)), peak_memory_kb());
+fn check(path: &Path, started: u64) {
+    let (took, memory) = (Duration::from_millis(now().saturating_sub(started)), peak_memory_kb());
     if took > MAX_EXECUTION || memory > MAX_MEMORY_KB {
         report(&format!(
             "stuck: {} s of processor time, {} MB of memory; the input is in {}",

@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::{HttpClient, StdioClient, TestDirs, built_binary};
 
 /// Longer than any answer should take; a test that waits this long has found a hang.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// One invocation of the binary, being put together.
 #[derive(Debug)]
@@ -163,7 +163,7 @@ impl CapdeckRun {
                 let _gone = sender.send(line);
             }
         });
-        let line = receiver.recv_timeout(PATIENCE).expect("`capdeck up` says where it listens");
+        let line = receiver.recv_timeout(TIMEOUT).expect("`capdeck up` says where it listens");
         let started: Value = serde_json::from_str(&line)
             .unwrap_or_else(|_| panic!("`capdeck up --json` starts with JSON, not {line}"));
         let url = started["url"].as_str().expect("the first line has a `url`");
@@ -221,14 +221,14 @@ fn read_aside(mut pipe: impl Read + Send + 'static) -> mpsc::Receiver<String> {
 }
 
 fn wait(child: &mut Child, command: &Command) -> ExitStatus {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         if let Some(status) = child.try_wait().unwrap() {
             return status;
         }
         if Instant::now() > deadline {
             let _already_gone = child.kill();
-            panic!("still running after {PATIENCE:?}: {command:?}");
+            panic!("still running after {TIMEOUT:?}: {command:?}");
         }
         thread::sleep(Duration::from_millis(5));
     }

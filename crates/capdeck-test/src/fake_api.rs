@@ -44,7 +44,7 @@ impl FakeApi {
         let (answer, seen) = (Arc::new(answer), Arc::downgrade(&requests));
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                // Nobody holds the server any more; the connection that told us so is the last.
+                // The server is dropped; the connection that woke this is the last.
                 let Some(seen) = seen.upgrade() else { break };
                 let answer = Arc::clone(&answer);
                 thread::spawn(move || {

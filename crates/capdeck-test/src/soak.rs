@@ -34,7 +34,7 @@ pub struct SoakSettings {
     pub duration: Duration,
     pub clients: usize,
     /// What the host may take beyond the deadline of what was asked.
-    pub patience: Duration,
+    pub timeout: Duration,
     /// The longest wait for everything to be as it was before.
     pub calm: Duration,
 }
@@ -57,21 +57,21 @@ pub fn run(settings: SoakSettings, say: &dyn Fn(&str)) -> SoakFigures {
     let over = Arc::new(AtomicBool::new(false));
     let clients: Vec<_> = (0..settings.clients)
         .map(|number| {
-            let client = SoakClient::new(number, &stage, Arc::clone(&tally), settings.patience);
+            let client = SoakClient::new(number, &stage, Arc::clone(&tally), settings.timeout);
             let over = Arc::clone(&over);
             thread::spawn(move || client.misbehave(&over))
         })
         .collect();
-    let begun = Instant::now();
+    let started = Instant::now();
     let mut samples = Vec::new();
-    let mut told = Instant::now();
-    while begun.elapsed() < settings.duration {
+    let mut printed_at = Instant::now();
+    while started.elapsed() < settings.duration {
         thread::sleep(SAMPLE_EVERY);
         samples.push(sampler.take());
-        if told.elapsed() > Duration::from_secs(30) {
-            told = Instant::now();
+        if printed_at.elapsed() > Duration::from_secs(30) {
+            printed_at = Instant::now();
             if let Some(sample) = samples.last() {
-                say(&format!("{} s: {sample}", begun.elapsed().as_secs()));
+                say(&format!("{} s: {sample}", started.elapsed().as_secs()));
             }
         }
     }

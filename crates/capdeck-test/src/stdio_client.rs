@@ -20,7 +20,7 @@ pub struct StdioClient {
     /// Messages read while waiting for something else, oldest first.
     aside: VecDeque<Value>,
     next_id: u64,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl StdioClient {
@@ -51,14 +51,14 @@ impl StdioClient {
             stderr,
             aside: VecDeque::new(),
             next_id: 0,
-            patience: Duration::from_secs(30),
+            timeout: Duration::from_secs(30),
         }
     }
 
     /// How long a wait may take before the test fails.
     #[must_use]
-    pub fn with_patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    pub fn with_patience(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
     }
 
@@ -128,7 +128,7 @@ impl StdioClient {
         if let Some(place) = self.aside.iter().position(&fits) {
             return self.aside.remove(place).unwrap();
         }
-        let deadline = Instant::now() + self.patience;
+        let deadline = Instant::now() + self.timeout;
         loop {
             let message = self.next_before(deadline, what);
             if fits(&message) {
@@ -140,7 +140,7 @@ impl StdioClient {
 
     /// The next line exactly as it came, whatever it is.
     pub fn next_line(&mut self) -> String {
-        self.lines.recv_timeout(self.patience).expect("the server writes a line")
+        self.lines.recv_timeout(self.timeout).expect("the server writes a line")
     }
 
     /// What was read while waiting for something else.
@@ -156,7 +156,7 @@ impl StdioClient {
 
     /// Waits until the server ends by itself; gives the status and all of stderr.
     pub fn ended(mut self) -> (ExitStatus, String) {
-        let deadline = Instant::now() + self.patience;
+        let deadline = Instant::now() + self.timeout;
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
@@ -164,7 +164,7 @@ impl StdioClient {
             assert!(Instant::now() < deadline, "the server is still running");
             thread::sleep(Duration::from_millis(5));
         };
-        let stderr = self.stderr.recv_timeout(self.patience).unwrap_or_default();
+        let stderr = self.stderr.recv_timeout(self.timeout).unwrap_or_default();
         (status, stderr)
     }
 

@@ -1,4 +1,4 @@
-//! Folders of one test: a home, a deck and a project that belong to nobody else.
+//! Folders of one test: a home, a deck and a project of its own.
 
 use std::{
     fs,

@@ -95,7 +95,7 @@ fn deck(way: ToolView) -> Value {
 mod tests {
     use super::*;
 
-    /// Facts that are not there would be found by anybody.
+    /// Facts that are not there prove nothing.
     #[test]
     fn every_workflow_has_something_to_find() {
         for workflow in WORKFLOWS {

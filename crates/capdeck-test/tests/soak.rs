@@ -10,12 +10,12 @@ fn twenty_seconds_of_misbehaviour_leave_nothing_behind() {
     let settings = SoakSettings {
         duration: Duration::from_secs(20),
         clients: 50,
-        patience: Duration::from_secs(30),
+        timeout: Duration::from_secs(30),
         calm: Duration::from_secs(120),
     };
     let figures = run(settings, &|what| println!("{what}"));
-    let told = serde_json::to_string_pretty(&figures).unwrap();
-    assert!(figures.violations.is_empty(), "{told}");
+    let figures_text = serde_json::to_string_pretty(&figures).unwrap();
+    assert!(figures.violations.is_empty(), "{figures_text}");
     assert_eq!((figures.clients, figures.children), (50, 20));
     for (kind, row) in &figures.kinds {
         assert!(row.rounds > 0, "{kind} never happened");

@@ -45,8 +45,8 @@ fn bad_arguments_say_everything_needed_to_correct_them() {
         .argument_check()
         .check(&json!({"pth": "secret-value", "mode": "hex", "limit": 500, "range": {}}))
         .unwrap_err();
-    let mut told = serde_json::to_value(&*bad).unwrap();
-    let errors = told.as_object_mut().unwrap().shift_remove("schemaErrors").unwrap();
+    let mut written = serde_json::to_value(&*bad).unwrap();
+    let errors = written.as_object_mut().unwrap().shift_remove("schemaErrors").unwrap();
     let mut errors: Vec<Value> = errors.as_array().unwrap().clone();
     errors.sort_by_key(|error| format!("{}{}", error["path"], error["rule"]));
     assert_eq!(
@@ -60,7 +60,7 @@ fn bad_arguments_say_everything_needed_to_correct_them() {
         ])
     );
     assert_eq!(
-        told,
+        written,
         json!({
             "tool": "read_file",
             "requiredArgs": ["path"],
@@ -74,7 +74,7 @@ fn bad_arguments_say_everything_needed_to_correct_them() {
     let sentence = bad.to_string();
     assert!(sentence.starts_with("invalid arguments for `read_file`: "), "{sentence}");
     assert!(sentence.ends_with("; did you mean `path` instead of `pth`?"), "{sentence}");
-    assert!(!format!("{sentence}{told}").contains("secret-value"));
+    assert!(!format!("{sentence}{written}").contains("secret-value"));
 }
 
 #[test]
@@ -86,8 +86,8 @@ fn values_are_never_repeated() {
     }}));
     for name in ["a", "b", "c"] {
         let bad = tool.argument_check().check(&json!({name: "hunter2"})).unwrap_err();
-        let told = serde_json::to_string(&*bad).unwrap();
-        assert!(!told.contains("hunter2") && !bad.to_string().contains("hunter2"), "{told}");
+        let written = serde_json::to_string(&*bad).unwrap();
+        assert!(!written.contains("hunter2") && !bad.to_string().contains("hunter2"), "{written}");
     }
 }
 

@@ -136,16 +136,16 @@ fn with_last_good(
             members.entry(set).or_default().push(definition);
         }
     }
-    let mut kept: Vec<(&Arc<Definition>, &str)> = Vec::new();
+    let mut restored: Vec<(&Arc<Definition>, &str)> = Vec::new();
     for (file, broken) in broken_by_file(deck) {
         let of_file = known.get(&file).into_iter().flatten();
-        kept.extend(of_file.filter_map(|known| Some((*known, broken.reason_for(known)?))));
+        restored.extend(of_file.filter_map(|known| Some((*known, broken.reason_for(known)?))));
     }
-    // A set that is kept keeps its members: nothing else can load them.
+    // A set that is restored keeps its members: nothing else can load them.
     let mut at = 0;
-    while let Some((set, reason)) = kept.get(at).copied() {
+    while let Some((set, reason)) = restored.get(at).copied() {
         let members = members.get(&set.id).into_iter().flatten();
-        kept.extend(members.map(|definition| (*definition, reason)));
+        restored.extend(members.map(|definition| (*definition, reason)));
         at += 1;
     }
     let mut present: HashSet<(&CapabilityId, SourceLayer, &Path)> = HashSet::new();
@@ -156,7 +156,7 @@ fn with_last_good(
     // Where the first entry of a higher layer is.
     let mut places: HashMap<SourceLayer, usize> = HashMap::new();
     let mut placed = Vec::new();
-    for (definition, reason) in kept {
+    for (definition, reason) in restored {
         let (layer, path) = file_of(&definition.source);
         if !present.insert((&definition.id, layer, path)) {
             continue;

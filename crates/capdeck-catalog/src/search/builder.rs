@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::{
     document::{self, SearchField},
     index::{IndexedCapability, MAX_STRENGTH, PLURAL_FLAG, TermTable, ToolIndex},
-    words::{each_word, is_plural, is_stop_word, stem},
+    words::{each_word, is_plural, is_stop_word, stemmed},
 };
 use crate::Capability;
 
@@ -255,10 +255,8 @@ fn renumber(word: u32, number: impl Fn(u32) -> u32) -> u32 {
 }
 
 fn intern(stems: &mut FxHashMap<Box<str>, u32>, word: &str) -> u32 {
-    let mut stemmed = word.to_owned();
-    stem(&mut stemmed);
     let next = stems.len() as u32;
-    *stems.entry(stemmed.into()).or_insert(next)
+    *stems.entry(stemmed(word).into()).or_insert(next)
 }
 
 fn saturate(weight: f32) -> f32 {
@@ -315,9 +313,8 @@ fn shared_prefix<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> Option<St
         });
         *uses.entry(first.unwrap_or_default()).or_default() += 1;
     }
-    let (mut prefix, uses) = uses.into_iter().max_by_key(|(_, uses)| *uses)?;
-    stem(&mut prefix);
-    (uses * 10 >= count * 9).then_some(prefix)
+    let (prefix, uses) = uses.into_iter().max_by_key(|(_, uses)| *uses)?;
+    (uses * 10 >= count * 9).then(|| stemmed(&prefix))
 }
 
 #[cfg(test)]

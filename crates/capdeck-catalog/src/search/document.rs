@@ -7,7 +7,6 @@ use capdeck_definition::Definition;
 use super::texts::{LenientValue, SchemaParameters, SchemaTexts, Texts};
 use crate::Tool;
 
-/// A part of a document.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SearchField {
     /// What one occurrence of a word counts.

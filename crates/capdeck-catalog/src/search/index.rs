@@ -80,8 +80,8 @@ impl TermTable {
         Self { letters: terms.iter().map(|term| letters(term)).collect(), terms }
     }
 
-    pub(super) fn find(&self, wanted: &str) -> Option<u32> {
-        self.terms.binary_search_by(|term| (**term).cmp(wanted)).ok().map(|at| at as u32)
+    pub(super) fn find(&self, text: &str) -> Option<u32> {
+        self.terms.binary_search_by(|term| (**term).cmp(text)).ok().map(|at| at as u32)
     }
 
     pub(super) fn starting_with(&self, prefix: &str) -> impl Iterator<Item = u32> {

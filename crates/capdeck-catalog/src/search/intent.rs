@@ -1,4 +1,4 @@
-//! Whether a question wants something shown or something done, told from how it starts.
+//! Whether a question wants something shown or something done, judged by how it starts.
 
 use super::words::each_word;
 

@@ -3,7 +3,7 @@
 use super::{
     index::{ToolIndex, letters},
     thesaurus,
-    words::{each_word, is_plural, is_stop_word, stem},
+    words::{each_word, is_plural, is_stop_word, stemmed},
 };
 
 /// How much a longer word counts for its beginning, when the beginning is no word of its own.
@@ -40,19 +40,13 @@ pub(super) fn groups(
     let words = words(question);
     // A question of nothing but stop words is about those words.
     let only_stop_words = words.iter().all(|word| is_stop_word(word));
-    let find = |word: &str| {
-        let mut term = word.to_owned();
-        stem(&mut term);
-        index.terms.find(&term).filter(|term| present(*term))
-    };
+    let find = |word: &str| index.terms.find(&stemmed(word)).filter(|term| present(*term));
     let mut groups = Vec::new();
     for (place, word) in words.iter().enumerate() {
         if is_stop_word(word) && !only_stop_words {
             continue;
         }
-        let mut stemmed = word.clone();
-        stem(&mut stemmed);
-        let mut group = group(index, &stemmed, &present);
+        let mut group = group(index, &stemmed(word), &present);
         group.plural = is_plural(word);
         let before = place.checked_sub(1).and_then(|before| words.get(before));
         let pairs = [

@@ -1,6 +1,6 @@
 //! Scores the documents an asker may see and keeps the best.
 
-use std::{cmp::Ordering, collections::BinaryHeap, ops::Range};
+use std::{cmp::Reverse, collections::BinaryHeap, ops::Range};
 
 use rustc_hash::FxHashMap;
 
@@ -8,7 +8,7 @@ use super::{
     index::{MAX_STRENGTH, PLURAL_FLAG, ToolIndex},
     intent::{DESTRUCTIVE_VERBS, QueryIntent, READING_VERBS, intent},
     query::{TermGroup, groups},
-    words::stem,
+    words::stemmed,
 };
 
 /// Documents that are looked at more closely, by how well the question covers their name.
@@ -38,16 +38,13 @@ pub(super) struct ToolRanking {
     pub(super) total: usize,
 }
 
-/// A document in the heap of the best so far: the worst of them is on top.
-#[derive(PartialEq)]
-struct RankCandidate {
-    score: f32,
-    document: u32,
-}
+/// A document in the heap of the best so far: the worst of them is on top. Scores are positive, so their bits have the
+/// same order.
+type RankCandidate = (Reverse<u32>, u32);
 
 impl ToolIndex {
-    /// The `wanted` best documents among the capabilities that `visible` admits.
-    pub(super) fn rank(&self, question: &str, wanted: usize, visible: &[bool]) -> ToolRanking {
+    /// The `limit` best documents among the capabilities that `visible` admits.
+    pub(super) fn rank(&self, question: &str, limit: usize, visible: &[bool]) -> ToolRanking {
         let ranges = self.visible_ranges(visible);
         let corpus: usize = ranges.iter().map(ExactSizeIterator::len).sum();
         let everything = corpus == self.document_count();
@@ -62,7 +59,7 @@ impl ToolIndex {
             rarity.push(scratch.add_group_scores(corpus));
         }
         let bonus = NameBonus::new(&groups, &rarity, self.query_intent(question));
-        let ranking = self.select(&bonus, &ranges, wanted, &scratch.scores);
+        let ranking = self.select(&bonus, &ranges, limit, &scratch.scores);
         scratch.scores.fill(0.0);
         *self.scratch.lock() = scratch;
         ranking
@@ -70,11 +67,7 @@ impl ToolIndex {
 
     /// What the question wants, with the verbs that tell whether a tool suits.
     fn query_intent(&self, question: &str) -> Option<IntentTerms> {
-        let term = |verb: &&str| {
-            let mut term = (*verb).to_owned();
-            stem(&mut term);
-            self.terms.find(&term)
-        };
+        let term = |verb: &&str| self.terms.find(&stemmed(verb));
         Some(IntentTerms {
             intent: intent(question)?,
             looking: READING_VERBS.iter().filter_map(term).collect(),
@@ -168,12 +161,12 @@ impl ToolIndex {
         &self,
         bonus: &NameBonus,
         ranges: &[Range<u32>],
-        wanted: usize,
+        limit: usize,
         scores: &[f32],
     ) -> ToolRanking {
         // The head is always the same documents, whatever page is asked for: pages must fit together.
-        let kept = wanted.max(MAX_RERANKED_DOCUMENTS);
-        let mut heap: BinaryHeap<RankCandidate> = BinaryHeap::with_capacity(kept + 1);
+        let capacity = limit.max(MAX_RERANKED_DOCUMENTS);
+        let mut heap: BinaryHeap<RankCandidate> = BinaryHeap::with_capacity(capacity + 1);
         let mut total = 0;
         for range in ranges {
             let scores = &scores[range.start as usize..range.end as usize];
@@ -182,24 +175,27 @@ impl ToolIndex {
                     continue;
                 }
                 total += 1;
-                if heap.len() == kept && heap.peek().is_some_and(|worst| *score <= worst.score) {
+                let bits = score.to_bits();
+                if heap.len() == capacity && heap.peek().is_some_and(|(worst, _)| bits <= worst.0) {
                     continue;
                 }
-                heap.push(RankCandidate { score: *score, document });
-                if heap.len() > kept {
+                heap.push((Reverse(bits), document));
+                if heap.len() > capacity {
                     heap.pop();
                 }
             }
         }
-        let mut best: Vec<RankCandidate> = heap.into_sorted_vec();
+        let sorted = heap.into_sorted_vec().into_iter();
+        let mut best: Vec<(u32, f32)> =
+            sorted.map(|(bits, document)| (document, f32::from_bits(bits.0))).collect();
         let head = best.len().min(MAX_RERANKED_DOCUMENTS);
-        for candidate in &mut best[..head] {
-            candidate.score *= 1.0 + bonus.of(self.name_words(candidate.document));
+        for (document, score) in &mut best[..head] {
+            *score *= 1.0 + bonus.of(self.name_words(*document));
         }
-        best[..head].sort_unstable();
-        best.truncate(wanted);
-        let best =
-            best.into_iter().map(|candidate| (candidate.document, candidate.score)).collect();
+        // The higher score first, then the earlier place in the catalog.
+        best[..head]
+            .sort_unstable_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
+        best.truncate(limit);
         ToolRanking { best, total }
     }
 }
@@ -237,7 +233,7 @@ struct NameBonus {
     terms: FxHashMap<u32, (usize, f32)>,
     /// Each idea's share of the question, and whether it is asked for in the plural.
     shares: Vec<(f32, bool)>,
-    wanted: Option<IntentTerms>,
+    intent: Option<IntentTerms>,
 }
 
 /// What a question wants, and the terms of verbs that look and that destroy.
@@ -248,7 +244,7 @@ struct IntentTerms {
 }
 
 impl NameBonus {
-    fn new(groups: &[TermGroup], rarity: &[f32], wanted: Option<IntentTerms>) -> Self {
+    fn new(groups: &[TermGroup], rarity: &[f32], intent: Option<IntentTerms>) -> Self {
         let sum: f32 = rarity.iter().sum();
         let mut terms: FxHashMap<u32, (usize, f32)> = FxHashMap::default();
         for (number, group) in groups.iter().enumerate() {
@@ -260,7 +256,7 @@ impl NameBonus {
             }
         }
         let share = |(rarity, group): (&f32, &TermGroup)| (rarity / sum, group.plural);
-        Self { terms, shares: rarity.iter().zip(groups).map(share).collect(), wanted }
+        Self { terms, shares: rarity.iter().zip(groups).map(share).collect(), intent }
     }
 
     /// What a name adds, as a share of the score.
@@ -280,32 +276,17 @@ impl NameBonus {
         if name.is_empty() {
             return 0.0;
         }
-        let suits = self.wanted.as_ref().is_some_and(|wanted| self.suits(wanted, name));
+        let suits = self.intent.as_ref().is_some_and(|intent| self.suits(intent, name));
         NAME_BONUS * asked * named / name.len() as f32 + if suits { INTENT_BONUS } else { 0.0 }
     }
 
-    fn suits(&self, wanted: &IntentTerms, name: &[u32]) -> bool {
+    fn suits(&self, intent: &IntentTerms, name: &[u32]) -> bool {
         let terms = || name.iter().map(|word| word & !PLURAL_FLAG);
-        let looks = terms().any(|term| wanted.looking.contains(&term));
-        let destroys = |term| wanted.destroying.contains(&term) && !self.terms.contains_key(&term);
-        match wanted.intent {
+        let looks = terms().any(|term| intent.looking.contains(&term));
+        let destroys = |term| intent.destroying.contains(&term) && !self.terms.contains_key(&term);
+        match intent.intent {
             QueryIntent::Look => looks,
             QueryIntent::Do => !looks && !terms().any(destroys),
         }
-    }
-}
-
-impl Eq for RankCandidate {}
-
-impl PartialOrd for RankCandidate {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-/// Better documents come first: the higher score, then the earlier place in the catalog.
-impl Ord for RankCandidate {
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.score.total_cmp(&self.score).then(self.document.cmp(&other.document))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 
-use super::words::{each_word, stem};
+use super::words::{each_word, stemmed};
 
 /// How much a synonym counts beside the word itself.
 const SYNONYM_WEIGHT: f32 = 0.85;
@@ -185,11 +185,7 @@ fn build() -> FxHashMap<String, Vec<(String, f32)>> {
 
 fn stems(row: &str) -> Vec<String> {
     let mut terms = Vec::new();
-    each_word(row, &mut String::new(), |word| {
-        let mut term = word.to_owned();
-        stem(&mut term);
-        terms.push(term);
-    });
+    each_word(row, &mut String::new(), |word| terms.push(stemmed(word)));
     terms
 }
 

@@ -43,8 +43,8 @@ fn is_ideograph(letter: char) -> bool {
 }
 
 /// Cuts endings so that `creates`, `created`, `creating` and `create` become one term. Deliberately
-/// light: a wrong merge costs more than a missed one, which prefixes and the thesaurus mend.
-pub(super) fn stem(word: &mut String) {
+/// light: a wrong merge costs more than a missed one, which prefixes and the thesaurus correct.
+fn stem(word: &mut String) {
     if word.len() < 4 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return;
     }
@@ -56,11 +56,11 @@ pub(super) fn stem(word: &mut String) {
         replace_end(word, 1, "");
     }
     for end in ["ing", "ed"] {
-        let kept = word.len().saturating_sub(end.len());
-        let has_vowel = word.bytes().take(kept).any(|byte| b"aeiouy".contains(&byte));
+        let length = word.len().saturating_sub(end.len());
+        let has_vowel = word.bytes().take(length).any(|byte| b"aeiouy".contains(&byte));
         // `speed` and `feed` have no ending to lose.
-        if word.ends_with(end) && !word.ends_with("eed") && kept >= 3 && has_vowel {
-            word.truncate(kept);
+        if word.ends_with(end) && !word.ends_with("eed") && length >= 3 && has_vowel {
+            word.truncate(length);
             undouble(word);
             break;
         }
@@ -68,6 +68,12 @@ pub(super) fn stem(word: &mut String) {
     if word.ends_with('e') && word.len() > 3 {
         word.truncate(word.len() - 1);
     }
+}
+
+pub(super) fn stemmed(word: &str) -> String {
+    let mut term = word.to_owned();
+    stem(&mut term);
+    term
 }
 
 /// True for words with a plural ending, which in tool names and in questions means "many of them".

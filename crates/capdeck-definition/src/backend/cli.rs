@@ -80,7 +80,6 @@ pub struct CliCommand {
 }
 
 impl CliTools {
-    /// Actions with every default.
     pub(crate) fn with_actions(actions: IndexMap<String, CliAction>) -> Self {
         Self {
             actions,

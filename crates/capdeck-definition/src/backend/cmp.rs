@@ -35,7 +35,6 @@ pub struct CmpTool {
     pub intents: IndexMap<String, CmpIntent>,
 }
 
-/// One thing a CMP tool does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CmpIntent {

@@ -4,7 +4,9 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{number, openapi::OPERATION_CACHE_TTL_MS, request_settings::RequestSettings};
+use super::{
+    number, openapi::OPERATION_CACHE_TTL_MS, request_settings::RequestSettings, small_number,
+};
 use crate::definition::id_pattern;
 
 /// A GraphQL endpoint whose schema comes from a file, a URL or introspection.
@@ -30,7 +32,7 @@ pub struct GraphQlEndpoint {
     pub requests: RequestSettings,
     #[serde(default = "number::<OPERATION_CACHE_TTL_MS>")]
     pub operation_cache_ttl_ms: u64,
-    #[serde(default = "selection_depth")]
+    #[serde(default = "small_number::<u8, 2>")]
     #[schemars(range(min = 1, max = 5))]
     pub selection_depth: u8,
     /// Select deprecated fields, too, where operations are made from the schema.
@@ -90,8 +92,4 @@ pub struct GraphQlOperation {
     pub use_when: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub avoid_when: Option<String>,
-}
-
-fn selection_depth() -> u8 {
-    2
 }

@@ -78,8 +78,8 @@ impl ToolFilter {
         match &self.exactly {
             None => ServerToolFilter::Except(self.except.clone()),
             Some(names) => {
-                let kept = names.iter().filter(|name| !self.except.contains(name));
-                ServerToolFilter::Exactly(kept.cloned().collect())
+                let offered = names.iter().filter(|name| !self.except.contains(name));
+                ServerToolFilter::Exactly(offered.cloned().collect())
             }
         }
     }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::number;
+use super::{number, small_number};
 
 /// A nested collection, loaded on its own from a config file, a folder, or both.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -15,20 +15,12 @@ pub struct CapletSet {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub caplets_root: Option<String>,
-    #[serde(default = "default_search_limit")]
+    #[serde(default = "small_number::<u32, 20>")]
     #[schemars(range(min = 1))]
     pub default_search_limit: u32,
-    #[serde(default = "max_search_limit")]
+    #[serde(default = "small_number::<u32, 50>")]
     #[schemars(range(min = 1, max = 50))]
     pub max_search_limit: u32,
     #[serde(default = "number::<30_000>")]
     pub tool_cache_ttl_ms: u64,
-}
-
-fn default_search_limit() -> u32 {
-    20
-}
-
-fn max_search_limit() -> u32 {
-    50
 }

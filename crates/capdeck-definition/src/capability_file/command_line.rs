@@ -10,7 +10,6 @@ pub enum CommandLineError {
 }
 
 impl CommandLineError {
-    /// What to do about it.
     pub fn fix(self) -> &'static str {
         match self {
             Self::OpenQuote => "close the quote, or put a backslash before it",
@@ -127,7 +126,6 @@ pub fn placeholders(word: &str) -> Vec<WordPart<'_>> {
     parts
 }
 
-/// Whether a word takes an argument.
 pub fn has_placeholder(word: &str) -> bool {
     placeholders(word).iter().any(|part| matches!(part, WordPart::Argument(_)))
 }

@@ -1,4 +1,4 @@
-//! The definitions that a capability file stands for: one per server, and one per group of commands.
+//! The definitions that a capability file yields: one per server, and one per group of commands.
 
 use std::{collections::HashMap, sync::Arc};
 

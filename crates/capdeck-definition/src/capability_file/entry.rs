@@ -10,7 +10,7 @@ use crate::{
 pub(super) const SAFE_ID_FIX: &str =
     "use at most 63 letters, digits, `.`, `_` and `-`, starting with a letter or digit";
 
-/// An entry, or a part of it: what messages call it, where it stands and where its problems go.
+/// An entry, or a part of it: what messages call it, its node and where its problems go.
 pub(super) struct EntryReader<'a> {
     /// Such as "the tool `search`".
     pub(super) what: &'a str,

@@ -56,7 +56,7 @@ pub struct SecurityOptions {
     pub blocked_phrases: Option<BlockedPhrases>,
     // Characters besides the usual ones, as the inside of a character class.
     pub allowed_characters: Option<String>,
-    // True when a part of it could not be read. Nobody knows what that would have forbidden.
+    // True when a part of it could not be read. What that would have forbidden is unknown.
     #[serde(skip)]
     pub is_incomplete: bool,
 }

@@ -3,8 +3,7 @@
 use indexmap::IndexSet;
 
 use super::{
-    CapabilityFile, PluginDeclaration, ServerToolFilter, SkillKind, SubagentDeclaration,
-    ToolDeclaration, ToolKind,
+    CapabilityFile, PluginDeclaration, ServerToolFilter, SkillKind, ToolDeclaration, ToolKind,
     names::without_at,
     read::{EntryNodes, written_ids},
 };
@@ -36,7 +35,15 @@ pub(super) fn check(
             .iter()
             .any(|server| file.tools_of(&server.id).next().is_none()),
     };
-    check_policies(file, nodes, findings);
+    for (server, node) in file.servers.iter().zip(&nodes.servers) {
+        // Tools of a server in the file switch its policy off.
+        if node.get("expose").is_some() && file.tools_of(&server.id).next().is_some() {
+            let id = &server.id;
+            let message = format!("`expose` of `{id}` is ignored, because `tools` has tools of it");
+            let fix = "remove `expose`, or the entries of `tools`";
+            findings.at(node.key_place("expose")).warning("ignored-key", message, fix);
+        }
+    }
     for (skill, node) in file.skills.iter().zip(&nodes.skills) {
         let def = node.child("def");
         let what = format!("the skill `{}` requires", skill.id);
@@ -52,7 +59,18 @@ pub(super) fn check(
     for (subagent, node) in file.subagents.iter().zip(&nodes.subagents) {
         let what = format!("the sub-agent `{}` uses", subagent.id);
         check_tool_references(&known, &subagent.tools, &what, node.child("tools"), findings);
-        check_skills(&known, subagent, node.child("skills"), findings);
+        for (index, skill) in subagent.skills.iter().enumerate() {
+            if known.skills.contains(skill) || !file.plugins.is_empty() {
+                continue;
+            }
+            let id = &subagent.id;
+            let message =
+                format!("the sub-agent `{id}` uses the skill `{skill}`, which is not there");
+            let skills = known.skills.iter().map(String::as_str);
+            let fix = did_you_mean(skill, skills, "add it to `skills`, or remove it here");
+            let place = node.child("skills").item(index).place;
+            findings.at(place).warning("unknown-reference", message, fix);
+        }
     }
 }
 
@@ -86,19 +104,6 @@ pub(super) fn with_servers<'a>(
         !plugins.is_empty()
     });
     tools
-}
-
-/// Tools of a server in the file switch its policy off.
-fn check_policies(file: &CapabilityFile, nodes: &EntryNodes<'_>, findings: &mut FileFindings) {
-    for (server, node) in file.servers.iter().zip(&nodes.servers) {
-        if node.get("expose").is_some() && file.tools_of(&server.id).next().is_some() {
-            findings.at(node.key_place("expose")).warning(
-                "ignored-key",
-                format!("`expose` of `{}` is ignored, because `tools` has tools of it", server.id),
-                "remove `expose`, or the entries of `tools`",
-            );
-        }
-    }
 }
 
 /// The names that references are compared with.
@@ -150,26 +155,6 @@ impl KnownNames<'_> {
             // What servers and plugins call their tools is not known yet.
             None => self.has_open_server || !file.plugins.is_empty(),
         }
-    }
-}
-
-fn check_skills(
-    known: &KnownNames<'_>,
-    subagent: &SubagentDeclaration,
-    node: &ValueNode,
-    findings: &mut FileFindings,
-) {
-    for (index, skill) in subagent.skills.iter().enumerate() {
-        if known.skills.contains(skill) || !known.file.plugins.is_empty() {
-            continue;
-        }
-        let skills = known.skills.iter().map(String::as_str);
-        let fix = did_you_mean(skill, skills, "add it to `skills`, or remove it here");
-        findings.at(node.item(index).place).warning(
-            "unknown-reference",
-            format!("the sub-agent `{}` uses the skill `{skill}`, which is not there", subagent.id),
-            fix,
-        );
     }
 }
 

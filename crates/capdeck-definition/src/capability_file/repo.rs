@@ -96,7 +96,7 @@ impl RepoReference {
         Ok(Self { host, name: name.to_owned(), target, version, commit })
     }
 
-    /// Reads a repository whose target may be left out and whose state stands elsewhere.
+    /// Reads a repository whose target may be left out and whose version is given elsewhere.
     pub fn parse_whole(host: GitHost, text: &str) -> Result<Self, RepoReferenceError> {
         let (name, target) = match split_target(text) {
             Some((name, target, is_path)) => (name, check_target(target, is_path)?),
@@ -109,7 +109,7 @@ impl RepoReference {
 
 impl RepoReference {
     /// The file that an address of GitHub or GitLab answers with as it is, so that it can be pinned by its commit. A name
-    /// with `/` in it cannot be told from the path; the first part is taken for the tag, branch or commit.
+    /// with `/` in it cannot be distinguished from the path; the first part is taken as the tag, branch or commit.
     pub fn from_raw_url(address: &str) -> Option<Self> {
         let url = url::Url::parse(address).ok()?;
         let is_plain = url.scheme() == "https" && url.port().is_none() && url.username().is_empty();

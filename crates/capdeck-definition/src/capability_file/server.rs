@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::{command_line, entry::EntryReader};
 use crate::{OAuthConfig, pattern::holds_reference};
 
-/// An MCP server of the file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerDeclaration {
     /// The id as written. Where it is no capability id, the capability has a similar one.
@@ -37,7 +36,6 @@ pub struct LocalServer {
     pub cwd: Option<String>,
 }
 
-/// A server at an address.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RemoteServer {
     pub url: String,

@@ -225,7 +225,7 @@ impl CommandSpec {
     }
 }
 
-/// Refuses arguments inside a shell's script: whoever gives the argument would write the script.
+/// Refuses arguments inside a shell's script: the caller would write the script.
 fn check_shell(words: &[String], entry: &mut EntryReader<'_>) {
     let Some((program, arguments)) = words.split_first() else { return };
     if command_line::is_shell(program)

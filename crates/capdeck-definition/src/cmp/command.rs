@@ -25,7 +25,6 @@ pub enum CommandPiece {
     Param(String),
 }
 
-/// Why a text is no command.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
     #[error("the command is empty")]

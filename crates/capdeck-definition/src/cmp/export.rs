@@ -31,7 +31,7 @@ pub enum ExportError {
 }
 
 /// Writes a capability in CMP's form. What cannot be said there is refused, so that no command is exported that does less
-/// than the one it stands for.
+/// than the original.
 pub fn export_cmp(definition: &Definition) -> Result<CmpExport, ExportError> {
     let mut notes = Vec::new();
     let (tool, intents) = match &definition.backend {

@@ -15,7 +15,7 @@ use crate::{
     document::ValueNode,
     schema::CMP_CAPABILITY,
     shape::cmp_files::{CmpCapabilityFile, IntentShape, ParamShape},
-    suggest::nearest_key,
+    suggest::{nearest_key, quoted_list},
 };
 
 /// The longest name of a tool that clients accept.
@@ -184,7 +184,7 @@ fn read_params(
     is_sound.then_some(params)
 }
 
-/// Holds the command against the parameters. A placeholder that nobody declared is a text that must be given.
+/// Compares the command with the parameters. A placeholder that is not declared is a required text.
 fn compare_params(
     command: &CommandTemplate,
     params: &mut IndexMap<String, CmpParam>,
@@ -239,9 +239,9 @@ fn read_param(
     let place = node.child("type").place;
     let Some(kind) = CmpType::ALL.into_iter().find(|kind| kind.as_str() == shape.kind) else {
         let known = CmpType::ALL.iter().filter(|kind| kind.is_listed());
-        let listed = known.map(|kind| format!("`{}`", kind.as_str())).collect::<Vec<_>>();
+        let listed = quoted_list(known.map(|kind| kind.as_str()));
         let fix = nearest_key(&shape.kind, CmpType::ALL.map(CmpType::as_str))
-            .map_or_else(|| format!("use {}", listed.join(", ")), |near| format!("write `{near}`"));
+            .map_or_else(|| format!("use {listed}"), |near| format!("write `{near}`"));
         findings.at(place).error("unknown-type", format!("there is no type `{}`", shape.kind), fix);
         return None;
     };

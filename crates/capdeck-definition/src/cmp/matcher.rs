@@ -34,7 +34,6 @@ const MAX_COMPILED_BYTES: usize = 1 << 20;
 /// One tool that may be meant.
 #[derive(Debug, Clone, Copy)]
 pub struct CmpCandidate<'a> {
-    /// The capability's id.
     pub capability: &'a str,
     pub summary: &'a str,
     pub tool: &'a CmpTool,
@@ -64,7 +63,6 @@ pub struct IntentHit {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intent: Option<String>,
     pub kind: MatchKind,
-    /// The pattern that fits best.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
     /// Why the intent is not selected although it fits.

@@ -81,7 +81,7 @@ pub(crate) fn is_cmp_tool(dir: &Path) -> bool {
     cmp_file(dir, MANIFEST).is_some()
 }
 
-/// Whether a folder is a place for CMP tools: one of its folders is a tool, and no config stands in it.
+/// Whether a folder is a place for CMP tools: one of its folders is a tool, and it has no config.
 pub(crate) fn holds_cmp_tools(dir: &Path) -> bool {
     let is_deck = CONFIG_NAMES.iter().any(|name| dir.join(name).exists());
     let mut names = list(dir).unwrap_or_default().into_iter();

@@ -5,7 +5,7 @@ use url::{Host, Url};
 
 use crate::{diagnostic::FileFindings, document::ValueNode, shape::SharedFields};
 
-/// Hints are for a glance; longer ones are cut.
+/// Longer hints are cut.
 const MAX_HINT: usize = 500;
 
 /// Checks names, texts, tags and set-up, and trims what is trimmed.

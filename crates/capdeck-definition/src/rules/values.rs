@@ -142,7 +142,7 @@ fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// Checks an `auth` block that stands under `auth` of `owner`.
+/// Checks the `auth` block of `owner`.
 ///
 /// `Authorization` may stand among other headers: servers want both, and the entries of other clients have both.
 pub(crate) fn check_auth(auth: &BackendAuth, owner: &ValueNode, findings: &mut FileFindings) {

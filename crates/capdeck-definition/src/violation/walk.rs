@@ -49,7 +49,8 @@ impl<'a> ViolationWalk<'a> {
         }
         if let Some(expected) = schema.get("const").filter(|expected| node.to_json() != **expected)
         {
-            self.value(wording::must_be(expected, &self.steps), node.place);
+            let what = format!("must be `{}`", wording::plain(expected));
+            self.broken(node.place, "unknown-value", &what, "use that value or remove the key");
         }
         if let Some(Value::Array(values)) = schema.get("enum") {
             self.one_of(&values.iter().collect::<Vec<_>>(), node);
@@ -131,14 +132,25 @@ impl<'a> ViolationWalk<'a> {
         let length = text.chars().count() as u64;
         if let Some(least) = limit("minLength").filter(|least| length < *least) {
             // One message is enough for a text that is not there.
-            return self.value(wording::too_short(least, &self.steps), place);
+            let fix = format!("write at least {least} characters");
+            return match least {
+                1 => self.broken(
+                    place,
+                    "empty-value",
+                    "is empty",
+                    "give it a value or remove the key",
+                ),
+                _ => self.broken(place, "too-short", "is too short", &fix),
+            };
         }
         if let Some(most) = limit("maxLength").filter(|most| length > *most) {
-            self.value(wording::too_long(length, most, &self.steps), place);
+            let what = format!("has {length} characters, more than {most}");
+            let fix = format!("shorten it to at most {most} characters");
+            self.broken(place, "too-long", &what, &fix);
         }
         let pattern = schema.get("pattern").and_then(Value::as_str).and_then(pattern::find);
         if let Some(pattern) = pattern.filter(|pattern| !(pattern.matches)(text)) {
-            self.value(wording::bad_pattern(pattern, &self.steps), place);
+            self.broken(place, "bad-format", pattern.problem, pattern.fix);
         }
     }
 
@@ -146,10 +158,12 @@ impl<'a> ViolationWalk<'a> {
         let limit = |key: &str| schema.get(key).filter(|limit| limit.is_number());
         let beyond = |limit: &Value| limit.as_f64().unwrap_or(number);
         if let Some(least) = limit("minimum").filter(|least| number < beyond(least)) {
-            self.value(wording::too_small(least, &self.steps), place);
+            let fix = format!("use {least} or more");
+            self.broken(place, "out-of-range", &format!("must be at least {least}"), &fix);
         }
         if let Some(most) = limit("maximum").filter(|most| number > beyond(most)) {
-            self.value(wording::too_large(most, &self.steps), place);
+            let fix = format!("use {most} or less");
+            self.broken(place, "out-of-range", &format!("must be at most {most}"), &fix);
         }
     }
 
@@ -167,7 +181,7 @@ impl<'a> ViolationWalk<'a> {
             .enumerate()
             .any(|(index, value)| values.iter().take(index).any(|earlier| earlier == value));
         if repeats {
-            self.value(wording::repeated(&self.steps), place);
+            self.broken(place, "duplicate-item", "lists a value twice", "keep one of them");
         }
         if let Some(inner) = schema.get("items") {
             for (index, item) in items.iter().enumerate() {
@@ -180,7 +194,7 @@ impl<'a> ViolationWalk<'a> {
         let entries = node.entries();
         let least = schema.get("minProperties").and_then(Value::as_u64).unwrap_or(0);
         if (entries.len() as u64) < least {
-            self.value(wording::no_entries(&self.steps), node.place);
+            self.broken(node.place, "empty-value", "is empty", "add at least one entry");
         }
         let properties = schema.get("properties").and_then(Value::as_object);
         for key in schema.get("required").and_then(Value::as_array).into_iter().flatten() {
@@ -236,6 +250,12 @@ impl<'a> ViolationWalk<'a> {
         self.found.push(SchemaViolation { steps, diagnostic, about });
     }
 
+    /// Records what is wrong with the value at hand, in words that follow its name.
+    fn broken(&mut self, place: TextPosition, code: &str, what: &str, fix: &str) {
+        let message = format!("{} {what}", wording::subject(&self.steps));
+        self.value(Diagnostic::error(code, message, fix), place);
+    }
+
     fn value(&mut self, diagnostic: Diagnostic, place: TextPosition) {
         let diagnostic = diagnostic.at(place);
         self.found.push(SchemaViolation {
@@ -263,7 +283,7 @@ fn branches(schema: &Map<String, Value>) -> Option<&[Value]> {
     schema.get("oneOf").or_else(|| schema.get("anyOf"))?.as_array().map(Vec::as_slice)
 }
 
-/// The plain values an alternative stands for, when it is no more than that.
+/// The plain values an alternative allows, when it is no more than that.
 fn constants_of(branch: &Value) -> Vec<&Value> {
     match (branch.get("const"), branch.get("enum")) {
         (Some(constant), _) => vec![constant],

@@ -6,14 +6,13 @@ use serde_json::Value;
 use crate::{
     diagnostic::Diagnostic,
     document::{NodeValue, PathStep, ValueNode},
-    pattern::TextPattern,
-    suggest::nearest_key,
+    suggest::{nearest_key, quoted_list},
 };
 
 /// More known keys than this are not worth reading in a message.
 const MAX_LISTED: usize = 12;
 
-/// A key that its mapping does not have. `meant` is the known key it probably stands for.
+/// A key that its mapping does not have. `meant` is the known key it probably means.
 pub(super) fn unknown_key(
     key: &str,
     meant: Option<&str>,
@@ -28,7 +27,7 @@ pub(super) fn unknown_key(
     let fix = match meant {
         Some(meant) => format!("did you mean `{meant}`?"),
         None if known.len() <= MAX_LISTED => {
-            format!("remove it; the keys here are {}", list(known.iter().copied()))
+            format!("remove it; the keys here are {}", quoted_list(known.iter().copied()))
         }
         None => format!("remove it; `capdeck schema {schema_name}` lists the keys"),
     };
@@ -54,14 +53,17 @@ pub(super) fn missing_key(key: &str, steps: &[PathStep], values: &[&Value]) -> D
     let fix = if values.is_empty() {
         format!("add `{key}`")
     } else {
-        format!("add `{key}`, one of {}", list(values.iter().filter_map(|value| value.as_str())))
+        format!(
+            "add `{key}`, one of {}",
+            quoted_list(values.iter().filter_map(|value| value.as_str()))
+        )
     };
     Diagnostic::error("missing-key", message, fix)
 }
 
 pub(super) fn not_one_of(node: &ValueNode, steps: &[PathStep], values: &[&Value]) -> Diagnostic {
     let names: Vec<String> = values.iter().map(|value| plain(value)).collect();
-    let allowed = list(names.iter().map(String::as_str));
+    let allowed = quoted_list(names.iter().map(String::as_str));
     let Some(written) = node.text() else {
         let message = format!("{} cannot be {}", subject(steps), found(node));
         return Diagnostic::error("wrong-type", message, format!("use one of {allowed}"));
@@ -74,54 +76,10 @@ pub(super) fn not_one_of(node: &ValueNode, steps: &[PathStep], values: &[&Value]
     Diagnostic::error("unknown-value", format!("{} cannot be `{shown}`", subject(steps)), fix)
 }
 
-pub(super) fn must_be(expected: &Value, steps: &[PathStep]) -> Diagnostic {
-    let message = format!("{} must be `{}`", subject(steps), plain(expected));
-    Diagnostic::error("unknown-value", message, "use that value or remove the key")
-}
-
-pub(super) fn too_short(least: u64, steps: &[PathStep]) -> Diagnostic {
-    let what = subject(steps);
-    if least == 1 {
-        let message = format!("{what} is empty");
-        return Diagnostic::error("empty-value", message, "give it a value or remove the key");
-    }
-    let message = format!("{what} is too short");
-    Diagnostic::error("too-short", message, format!("write at least {least} characters"))
-}
-
-pub(super) fn too_long(length: u64, most: u64, steps: &[PathStep]) -> Diagnostic {
-    let message = format!("{} has {length} characters, more than {most}", subject(steps));
-    Diagnostic::error("too-long", message, format!("shorten it to at most {most} characters"))
-}
-
-pub(super) fn too_small(least: &Value, steps: &[PathStep]) -> Diagnostic {
-    let message = format!("{} must be at least {least}", subject(steps));
-    Diagnostic::error("out-of-range", message, format!("use {least} or more"))
-}
-
-pub(super) fn too_large(most: &Value, steps: &[PathStep]) -> Diagnostic {
-    let message = format!("{} must be at most {most}", subject(steps));
-    Diagnostic::error("out-of-range", message, format!("use {most} or less"))
-}
-
-pub(super) fn no_entries(steps: &[PathStep]) -> Diagnostic {
-    let message = format!("{} is empty", subject(steps));
-    Diagnostic::error("empty-value", message, "add at least one entry")
-}
-
-pub(super) fn repeated(steps: &[PathStep]) -> Diagnostic {
-    let message = format!("{} lists a value twice", subject(steps));
-    Diagnostic::error("duplicate-item", message, "keep one of them")
-}
-
-pub(super) fn bad_pattern(pattern: &TextPattern, steps: &[PathStep]) -> Diagnostic {
-    Diagnostic::error("bad-format", format!("{} {}", subject(steps), pattern.problem), pattern.fix)
-}
-
 pub(super) fn wrong_type(kinds: &[&str], node: &ValueNode, steps: &[PathStep]) -> Diagnostic {
-    let wanted: Vec<&str> = kinds.iter().map(|kind| article(kind)).collect();
+    let expected: Vec<&str> = kinds.iter().map(|kind| article(kind)).collect();
     let message =
-        format!("{} must be {}, found {}", subject(steps), wanted.join(" or "), found(node));
+        format!("{} must be {}, found {}", subject(steps), expected.join(" or "), found(node));
     let fix = match (kinds.first().copied(), &node.content) {
         (_, NodeValue::Null) => "give it a value or remove the key",
         (Some("string"), NodeValue::Number(_) | NodeValue::Bool(_)) => "put the value in quotes",
@@ -135,8 +93,8 @@ pub(super) fn wrong_type(kinds: &[&str], node: &ValueNode, steps: &[PathStep]) -
     Diagnostic::error("wrong-type", message, fix)
 }
 
-/// The value as a person would name it: its key, with the key above when it stands in a list or map.
-fn subject(steps: &[PathStep]) -> String {
+/// The value as a person would name it: its key, with the key above when it is in a list or map.
+pub(super) fn subject(steps: &[PathStep]) -> String {
     name_of(steps).unwrap_or_else(|| "the file".to_owned())
 }
 
@@ -186,10 +144,6 @@ fn article(kind: &str) -> &'static str {
     }
 }
 
-fn plain(value: &Value) -> String {
+pub(super) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }

@@ -97,13 +97,13 @@ async fn talk(input: &[u8]) -> String {
 /// One line of the input for each line of the client, then the end.
 async fn speak(pipe: DuplexStream, input: Vec<u8>) {
     let (reader, mut writer) = tokio::io::split(pipe);
-    let mut heard = BufReader::new(reader).lines();
+    let mut lines = BufReader::new(reader).lines();
     let mut said = BufReader::new(Cursor::new(input));
     loop {
         // A client that was asked something back says more than it is answered, and one that waits says nothing.
         let silence = tokio::time::sleep(Duration::from_millis(2));
         tokio::select! {
-            line = heard.next_line() => match line {
+            line = lines.next_line() => match line {
                 Ok(Some(_)) => {}
                 Ok(None) | Err(_) => return,
             },

@@ -94,11 +94,11 @@ impl BareHttpClient {
 async fn requests(http: reqwest::Client, url: String, count: usize) -> Vec<Duration> {
     let mut samples = Vec::with_capacity(count);
     for _ in 0..count {
-        let begun = Instant::now();
+        let started = Instant::now();
         let response = http.get(&url).send().await.unwrap();
         assert_eq!(response.status(), 200);
         response.bytes().await.unwrap();
-        samples.push(begun.elapsed());
+        samples.push(started.elapsed());
     }
     samples
 }

@@ -84,9 +84,9 @@ impl PipeServer {
                 left -= 1;
             }
             if let (Some(id), _) = self.read()
-                && let Some(begun) = sent.remove(&id)
+                && let Some(started) = sent.remove(&id)
             {
-                samples.push(begun.elapsed());
+                samples.push(started.elapsed());
             }
         }
         summarise(samples, started.elapsed())
@@ -154,10 +154,10 @@ pub(super) fn http_load_with(
                         let body = format!(
                             r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#
                         );
-                        let begun = Instant::now();
+                        let started = Instant::now();
                         let reply = client.post(&body);
                         assert_eq!(reply.status, 200, "a call was refused: {reply:?}");
-                        begun.elapsed()
+                        started.elapsed()
                     })
                     .collect::<Vec<Duration>>()
             })

@@ -1,4 +1,4 @@
-//! One call from the shell, as whoever types it waits for it.
+//! One call from the shell, as a person waits for it.
 
 use std::{
     fs,
@@ -48,7 +48,7 @@ struct ShellCandidate {
     samples: Vec<Duration>,
 }
 
-/// Measures in turns, so that a busy moment of the machine hits everybody.
+/// Measures in turns, so that a busy moment of the machine affects all.
 pub fn measure_shell(
     stage: &BenchStage,
     machine: MachineInfo,
@@ -132,9 +132,9 @@ impl ShellCandidate {
     fn take(&mut self, counts: bool) {
         let mut command = (self.command)();
         command.stdin(Stdio::null());
-        let begun = Instant::now();
+        let started = Instant::now();
         let output = command.output().unwrap();
-        let took = begun.elapsed();
+        let took = started.elapsed();
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(
             output.status.success() && (said.contains("hello") || said.starts_with("capdeck ")),

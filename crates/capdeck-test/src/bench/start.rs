@@ -35,10 +35,10 @@ pub fn measure_start(stage: &BenchStage) -> Vec<StartFigures> {
 fn measure(what: &str, command: impl Fn() -> Command) -> StartFigures {
     let mut samples: Vec<Duration> = (0..STARTS)
         .map(|_| {
-            let begun = Instant::now();
+            let started = Instant::now();
             let mut pipe = PipeServer::start(command());
             pipe.ask("tools/list", json!({}));
-            begun.elapsed()
+            started.elapsed()
         })
         .collect();
     samples.sort_unstable();

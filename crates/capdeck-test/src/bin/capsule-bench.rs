@@ -74,19 +74,19 @@ fn measure() {
     let database = folder.path().join("baseline.sqlite");
     fill_database(&database);
 
-    let begun = Instant::now();
+    let started = Instant::now();
     let (capsules, session) = runtime.block_on(open(folder.path(), WriteDurability::Synced));
-    let capsule_ms = milliseconds(begun);
-    let begun = Instant::now();
+    let capsule_ms = milliseconds(started);
+    let started = Instant::now();
     runtime.block_on(session.search(SearchQuery::words("deploy"))).unwrap();
-    let first_search_ms = milliseconds(begun);
-    let begun = Instant::now();
+    let first_search_ms = milliseconds(started);
+    let started = Instant::now();
     let sqlite_ms = {
         let connection = connect(&database);
         let count: i64 =
             connection.query_row("SELECT count(*) FROM entries", [], |row| row.get(0)).unwrap();
         assert_eq!(count as usize, ENTRIES);
-        milliseconds(begun)
+        milliseconds(started)
     };
     let open = OpenFigures { capsule_ms, first_search_ms, sqlite_ms };
     let search = search_both(&runtime, &session, &database);
@@ -248,7 +248,7 @@ async fn load_capsule(
     work: BenchWork,
     first: usize,
 ) -> BenchTimes {
-    let begun = Instant::now();
+    let started = Instant::now();
     let mut tasks = Vec::new();
     for caller in 0..callers {
         let (session, store) = (session.clone(), store.clone());
@@ -268,7 +268,7 @@ async fn load_capsule(
                     None => drop(session.read(&entry, None).await.unwrap()),
                 }
                 times.push(call.elapsed());
-                if begun.elapsed() > SPAN {
+                if started.elapsed() > SPAN {
                     break;
                 }
             }
@@ -279,7 +279,7 @@ async fn load_capsule(
     for task in tasks {
         times.extend(task.await.unwrap());
     }
-    BenchTimes { times, span: begun.elapsed() }
+    BenchTimes { times, span: started.elapsed() }
 }
 
 fn connect(path: &Path) -> Connection {
@@ -319,7 +319,7 @@ fn fill_database(path: &Path) {
 }
 
 fn load_database(path: &Path, callers: usize, work: BenchWork, first: usize) -> BenchTimes {
-    let begun = Instant::now();
+    let started = Instant::now();
     let path = Arc::new(path.to_owned());
     let running: Vec<_> = (0..callers)
         .map(|caller| {
@@ -339,7 +339,7 @@ fn load_database(path: &Path, callers: usize, work: BenchWork, first: usize) -> 
                         record_read(&connection, &entry);
                     }
                     times.push(call.elapsed());
-                    if begun.elapsed() > SPAN {
+                    if started.elapsed() > SPAN {
                         break;
                     }
                 }
@@ -348,7 +348,7 @@ fn load_database(path: &Path, callers: usize, work: BenchWork, first: usize) -> 
         })
         .collect();
     let times = running.into_iter().flat_map(|handle| handle.join().unwrap()).collect();
-    BenchTimes { times, span: begun.elapsed() }
+    BenchTimes { times, span: started.elapsed() }
 }
 
 fn read_row(connection: &Connection, uri: &EntryUri) {
@@ -397,12 +397,12 @@ fn search_both(
     let connection = connect(database);
     let (mut capsule, mut sqlite) = (BenchTimes::default(), BenchTimes::default());
     for query in QUERIES.iter().cycle().take(SEARCHES) {
-        let begun = Instant::now();
+        let started = Instant::now();
         runtime.block_on(session.search(SearchQuery::words(query))).unwrap();
-        capsule.add(BenchTimes { times: vec![begun.elapsed()], span: begun.elapsed() });
-        let begun = Instant::now();
+        capsule.add(BenchTimes { times: vec![started.elapsed()], span: started.elapsed() });
+        let started = Instant::now();
         search_rows(&connection, query);
-        sqlite.add(BenchTimes { times: vec![begun.elapsed()], span: begun.elapsed() });
+        sqlite.add(BenchTimes { times: vec![started.elapsed()], span: started.elapsed() });
     }
     CapsuleComparison { capsule: capsule.figures(), sqlite: sqlite.figures() }
 }
@@ -418,8 +418,8 @@ fn search_rows(connection: &Connection, query: &str) {
     assert!(rows.count() <= 10);
 }
 
-fn milliseconds(begun: Instant) -> f64 {
-    rounded(begun.elapsed().as_secs_f64() * 1e3)
+fn milliseconds(started: Instant) -> f64 {
+    rounded(started.elapsed().as_secs_f64() * 1e3)
 }
 
 fn rounded(value: f64) -> f64 {

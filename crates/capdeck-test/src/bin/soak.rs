@@ -33,7 +33,7 @@ fn soak(minutes: u64) {
     let settings = SoakSettings {
         duration: Duration::from_secs(60 * minutes),
         clients: 50,
-        patience: Duration::from_secs(2),
+        timeout: Duration::from_secs(2),
         calm: Duration::from_secs(120),
     };
     let figures = run(settings, &|what| eprintln!("{what}"));

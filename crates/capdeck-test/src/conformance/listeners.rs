@@ -1,4 +1,4 @@
-//! Who is told when something changes: every legacy session, and modern subscriptions to what they asked for.
+//! Who is notified when something changes: every legacy session, and modern subscriptions to what they asked for.
 
 use capdeck_mcp::server::ClientPeer;
 use parking_lot::Mutex;

@@ -1,4 +1,4 @@
-//! Asks the client, in the way of its era, and gives the answers to whoever asked.
+//! Asks the client, in the way of its era, and returns the answers.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::call::{FixtureCall, raw_object};
 
 /// How long a person may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The member of a legacy question's `_meta` that says under which key a modern client sees it.
 const INPUT_KEY: &str = "io.capdeck/inputKey";
@@ -114,7 +114,7 @@ impl FixtureCall<'_> {
         let mut params = question.params.clone();
         params["_meta"][INPUT_KEY] = question.key.into();
         let peer = &self.exchange.peer;
-        let answer = peer.request(question.method, Some(raw_object(&params)), PATIENCE).await?;
+        let answer = peer.request(question.method, Some(raw_object(&params)), TIMEOUT).await?;
         serde_json::from_str(answer.get())
             .map_err(|_| RpcError::internal("the client's answer is not JSON"))
     }

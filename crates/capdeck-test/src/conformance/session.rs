@@ -29,7 +29,7 @@ pub(super) struct FixtureSession {
 }
 
 impl FixtureSession {
-    /// Takes a client in. A legacy one is told of every change from now on.
+    /// Takes a client in. A legacy one is notified of every change from now on.
     pub(super) fn open(
         fixture: Arc<ConformanceFixture>,
         hello: &ClientHello,

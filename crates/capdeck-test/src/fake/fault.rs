@@ -20,7 +20,7 @@ impl FakeFault {
             "bad_json" => Some(Self::BadJson),
             "huge_line" => Some(Self::HugeLine),
             "rpc_error" => Some(Self::Error),
-            // Not listed: whoever wants them knows their names.
+            // Not listed: they are called by name.
             "no_outcome" => Some(Self::NoOutcome),
             "text_result" => Some(Self::TextResult),
             _ => None,

@@ -1,4 +1,4 @@
-//! What the fake server was told to do, as JSON.
+//! What the fake server does, as JSON.
 
 use std::{
     path::PathBuf,

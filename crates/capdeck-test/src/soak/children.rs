@@ -16,7 +16,7 @@ pub(super) const COUNT: usize = 20;
 pub(super) const START_TIMEOUT: Duration = Duration::from_millis(2500);
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_millis(1500);
 
-/// A child stops soon after nobody needs it, so that afterwards none is left.
+/// A child stops soon after its last use, so that afterwards none is left.
 const IDLE: Duration = Duration::from_millis(2000);
 
 /// One entry of the deck.

@@ -28,7 +28,7 @@ pub(super) struct SoakClient {
     /// Children by id, and whether a call reaches a tool.
     children: Vec<(&'static str, bool)>,
     tally: Arc<SoakTally>,
-    patience: Duration,
+    timeout: Duration,
 }
 
 /// One kind of misbehaviour: its name, how often it is chosen, and what it does.
@@ -42,7 +42,7 @@ impl SoakClient {
         number: usize,
         stage: &SoakStage,
         tally: Arc<SoakTally>,
-        patience: Duration,
+        timeout: Duration,
     ) -> Self {
         let seed = u64::try_from(number).unwrap_or_default();
         Self {
@@ -51,7 +51,7 @@ impl SoakClient {
             random: RandomNumbers(seed.wrapping_mul(0x9e37_79b9)),
             children: stage.children.iter().map(|child| (child.id, child.is_sound)).collect(),
             tally,
-            patience,
+            timeout,
         }
     }
 
@@ -122,15 +122,15 @@ impl SoakClient {
         deadline: Duration,
         fits: impl Fn(&HttpReply) -> bool,
     ) -> Option<HttpReply> {
-        let begun = Instant::now();
+        let started = Instant::now();
         let Some(reply) = wire.reply() else {
-            let took = begun.elapsed();
+            let took = started.elapsed();
             self.tally.wrong(kind, &format!("{} -> no answer after {took:.1?}", wire.sent));
             return None;
         };
-        let took = begun.elapsed();
+        let took = started.elapsed();
         self.tally.answered(kind, took);
-        if took > deadline + self.patience {
+        if took > deadline + self.timeout {
             self.tally.late(kind, &format!("{took:.1?}: {} -> {}", wire.sent, reply.body));
         }
         if !fits(&reply) {

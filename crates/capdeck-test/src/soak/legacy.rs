@@ -25,7 +25,7 @@ pub(super) const KINDS: &[MisbehaviourKind] = &[
     ("legacy: a server of its own, abandoned", 2, own_server),
 ];
 
-/// Shakes hands. The session is forgotten unless somebody ends it.
+/// Shakes hands. The session is forgotten unless it is ended.
 fn open(
     client: &SoakClient,
     kind: &'static str,

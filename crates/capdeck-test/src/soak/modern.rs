@@ -73,7 +73,7 @@ fn hang_up(client: &mut SoakClient, kind: &'static str) {
     call(client, &mut wire, child, tool, &json!({"ms": 1000}));
     client.pause(10, 300);
     drop(wire);
-    // What was cancelled holds up nobody.
+    // What was cancelled holds up no other call.
     let Some(mut wire) = connect(client) else { return };
     call(client, &mut wire, "both", "echo", &json!({}));
     client.expect_call(kind, &mut wire, |reply| message(reply)["result"].is_object());
@@ -88,7 +88,7 @@ fn leave_a_question(client: &mut SoakClient, kind: &'static str) {
         ("modern", "ask_forever"),
     ]);
     call(client, &mut wire, child, tool, &json!({}));
-    // Either the question comes, or the child was lost to somebody else's crash.
+    // Either the question comes, or the child was lost to the crash of another client.
     client.expect_call(kind, &mut wire, |reply| {
         let answer = message(reply);
         answer["result"]["resultType"] == "input_required" || answer["result"]["isError"] == true

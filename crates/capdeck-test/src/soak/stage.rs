@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::children::{SoakChild, children};
 use crate::{CapdeckRun, RunningHost, TestDirs, fake::RunningFake};
 
-/// Sessions that nobody uses and questions that nobody answers end soon, so that the soak sees them end.
+/// Unused sessions and unanswered questions end soon, so that the soak sees them end.
 const IDLE_MS: u64 = 5000;
 
 /// A running host and everything around it.

@@ -11,7 +11,7 @@ pub struct KindFigures {
     pub rounds: u64,
     /// Answers that were waited for, and came.
     pub answered: u64,
-    /// Answers that came after their deadline and the patience beyond it.
+    /// Answers that came after their deadline and the timeout after it.
     pub late: u64,
     /// Answers that never came, or were not what they should be.
     pub wrong: u64,

@@ -1,4 +1,4 @@
-//! Pagination audit: every open issue that nobody has and that should not wait, over all pages.
+//! Pagination audit: every open issue that has no assignee and should not wait, over all pages.
 
 use serde_json::{Value, json};
 

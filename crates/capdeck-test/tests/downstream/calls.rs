@@ -155,7 +155,7 @@ fn a_server_can_ask_the_person_behind_the_client() {
         scene.client.respond(&question["id"], reply.clone());
         let answer = scene.client.answer_to(id);
         let text = answer["result"]["content"][0]["text"].as_str().expect("a text");
-        let told: Value = serde_json::from_str(text).unwrap();
-        assert_eq!(told["result"], reply, "{tool}");
+        let written: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(written["result"], reply, "{tool}");
     }
 }

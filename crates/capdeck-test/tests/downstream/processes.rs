@@ -13,10 +13,10 @@ fn environment(scene: &mut Scene) -> Value {
 fn a_server_gets_little_of_the_environment_and_what_is_configured() {
     let entry = json!({"env": {"SERVER_TOKEN": "t0ken"}});
     let mut scene = Scene::start_with(FakePlan::default(), entry, json!({}));
-    let told = environment(&mut scene);
-    assert_eq!(told["env"]["SERVER_TOKEN"], "t0ken");
-    assert!(told["env"].get("PATH").is_some());
-    assert!(told["env"].get("CAPDECK_CONFIG_DIR").is_none(), "{told}");
+    let reported = environment(&mut scene);
+    assert_eq!(reported["env"]["SERVER_TOKEN"], "t0ken");
+    assert!(reported["env"].get("PATH").is_some());
+    assert!(reported["env"].get("CAPDECK_CONFIG_DIR").is_none(), "{reported}");
 }
 
 #[test]

@@ -101,7 +101,7 @@ impl Scene {
 /// True while a process of this id runs.
 pub(crate) fn is_alive(id: u32) -> bool {
     let state = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-    // A zombie is dead; whoever adopted it has not looked yet.
+    // A zombie is dead; its parent has not reaped it yet.
     state
         .rsplit(')')
         .next()

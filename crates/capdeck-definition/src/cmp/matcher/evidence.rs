@@ -20,21 +20,16 @@ use crate::CmpIntent;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MatchDoubt {
-    /// The words deny or forbid it.
     Negated,
-    /// The words ask about it.
     Question,
     /// The words suppose it, or say when or why something else happens.
     Supposed,
-    /// The words report or quote it.
     Reported,
     /// Its verb is there, and nothing that says what it is to be done to.
     VerbAlone,
-    /// Its verb may be misspelt.
     Misspelt,
     /// The words ask for something else that has to do with it.
     OtherRequest,
-    /// None of its verbs is there.
     NotNamed,
 }
 

@@ -69,10 +69,16 @@ impl ParsedSentence {
     /// Reads what was said. `phrase` is a pattern that is taken as one word, whatever its own words would mean.
     pub(super) fn read(text: &str, phrase: &[String]) -> Self {
         let mut sentence = Self::default();
-        let mut reader = ClauseReader::default();
         let tokens = join_phrase(tokens(text), phrase);
         for part in tokens.split_inclusive(|token| matches!(token, SentenceToken::End { .. })) {
-            reader.sentence(part, &mut sentence);
+            let reader = ClauseReader {
+                sentence: &mut sentence,
+                asks: part.contains(&SentenceToken::End { asks: true }),
+                words: Vec::new(),
+                opening: ClauseStart::Fresh,
+                previous: ClauseMood::Request,
+            };
+            reader.read(part);
         }
         // What is said later may take back what was said before.
         for index in 1..sentence.clauses.len() {
@@ -105,16 +111,20 @@ enum ClauseStart {
     Fixed(ClauseMood),
 }
 
-#[derive(Default)]
-struct ClauseReader {
+/// One sentence while its clauses are read.
+struct ClauseReader<'a> {
+    sentence: &'a mut ParsedSentence,
+    /// Whether it ends in a question mark.
+    asks: bool,
+    /// The words of the clause at hand, and how it begins.
     words: Vec<String>,
+    opening: ClauseStart,
+    /// What the clause goes on with.
+    previous: ClauseMood,
 }
 
-impl ClauseReader {
-    fn sentence(&mut self, part: &[SentenceToken], sentence: &mut ParsedSentence) {
-        let asks = part.contains(&SentenceToken::End { asks: true });
-        let mut opening = ClauseStart::Fresh;
-        let mut previous = ClauseMood::Request;
+impl ClauseReader<'_> {
+    fn read(mut self, part: &[SentenceToken]) {
         // A subordinate clause at the beginning ends at the pause: `before you go, check email`.
         let mut ends_at_pause = false;
         let mut index = 0;
@@ -122,15 +132,15 @@ impl ClauseReader {
             let rest = &part[index..];
             let word = match &part[index] {
                 SentenceToken::Quoted(text) => {
-                    sentence.quoted.extend(split_words(text));
+                    self.sentence.quoted.extend(split_words(text));
                     // What is quoted has a place in its clause, but no words.
                     self.words.push(String::new());
                     index += 1;
                     continue;
                 }
                 SentenceToken::Pause => {
-                    previous = self.close(opening, previous, asks, sentence);
-                    opening =
+                    self.close();
+                    self.opening =
                         if ends_at_pause { ClauseStart::Fresh } else { ClauseStart::Continued };
                     ends_at_pause = false;
                     index += 1;
@@ -140,24 +150,25 @@ impl ClauseReader {
                 SentenceToken::Word(word) => word.as_str(),
             };
             let is_first = self.words.iter().all(|word| is_frame(word));
-            let starts_sentence =
-                is_first && opening == ClauseStart::Fresh && previous == ClauseMood::Request;
+            let starts_sentence = is_first
+                && self.opening == ClauseStart::Fresh
+                && self.previous == ClauseMood::Request;
             let Some((next, length)) = boundary(word, rest, is_first) else {
                 self.words.push(word.to_owned());
                 index += 1;
                 continue;
             };
             if !is_first {
-                previous = self.close(opening, previous, asks, sentence);
+                self.close();
             }
             // `delete, but never …`: a fixed mood at the very beginning lasts until the pause, except a condition.
             if let ClauseStart::Fixed(_) = next {
                 ends_at_pause = starts_sentence && !CONDITIONS.contains(word) && word != "in";
             }
-            opening = match (next, opening) {
+            self.opening = match (next, self.opening) {
                 // `what happens when …` asks about all of it.
                 (ClauseStart::Fixed(ClauseMood::Subordinate), _)
-                    if previous == ClauseMood::Question && !is_first =>
+                    if self.previous == ClauseMood::Question && !is_first =>
                 {
                     ClauseStart::Continued
                 }
@@ -169,37 +180,31 @@ impl ClauseReader {
             self.words.clear();
             index += length;
         }
-        self.close(opening, previous, asks, sentence);
+        self.close();
     }
 
-    /// Ends the clause and gives what the next one goes on with.
-    fn close(
-        &mut self,
-        opening: ClauseStart,
-        previous: ClauseMood,
-        asks: bool,
-        sentence: &mut ParsedSentence,
-    ) -> ClauseMood {
+    fn close(&mut self) {
         let words = std::mem::take(&mut self.words);
         if words.is_empty() {
-            return match opening {
-                ClauseStart::Fixed(mood) => mood,
-                _ => previous,
-            };
+            if let ClauseStart::Fixed(mood) = self.opening {
+                self.previous = mood;
+            }
+            return;
         }
         let (head, is_polite, resets) = frame(&words);
-        let own = own_mood(&words, head, asks && !is_polite);
-        let mood = match opening {
+        let goes_on = self.previous != ClauseMood::Request && !resets && !is_polite;
+        let mood = match self.opening {
             ClauseStart::Fixed(mood) => mood,
-            ClauseStart::Continued if previous != ClauseMood::Request && !resets && !is_polite => {
-                previous
+            ClauseStart::Continued if goes_on => self.previous,
+            ClauseStart::Fresh | ClauseStart::Continued => {
+                own_mood(&words, head, self.asks && !is_polite)
             }
-            ClauseStart::Fresh | ClauseStart::Continued => own,
         };
-        let is_bare = head >= words.len() && mood == ClauseMood::Request;
-        sentence.clauses.push(SentenceClause { mood, words, head });
         // `please, …` says nothing yet.
-        if is_bare { previous } else { mood }
+        if head < words.len() || mood != ClauseMood::Request {
+            self.previous = mood;
+        }
+        self.sentence.clauses.push(SentenceClause { mood, words, head });
     }
 }
 

@@ -63,10 +63,10 @@ fn under(url: &str, attack: &str, code: &str) -> AttackFigures {
         });
         let least = Instant::now() + Duration::from_millis(TIMEOUT_MS / 4);
         while !over.load(Ordering::Acquire) || Instant::now() < least {
-            let begun = Instant::now();
+            let started = Instant::now();
             let answer = victim.request("tools/call", echo.clone());
             assert!(answer["result"]["content"].is_array(), "a call failed: {answer}");
-            samples.push(begun.elapsed());
+            samples.push(started.elapsed());
         }
         attacker.join().unwrap()
     });

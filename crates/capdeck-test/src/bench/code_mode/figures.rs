@@ -72,7 +72,7 @@ pub struct CallersFigures {
 #[serde(rename_all = "camelCase")]
 pub struct MemoryFootprint {
     pub sessions: usize,
-    /// What nobody else uses.
+    /// What no other process uses.
     pub private: u64,
     /// With shared pages by share.
     pub proportional: u64,

@@ -55,9 +55,9 @@ impl<'a> ExposureAgent<'a> {
             }
             "on_demand" => {
                 let skills: Vec<String> = servers.iter().map(|id| format!("@{id}")).collect();
-                let told = self.tool("setup_tools", &json!({ "skills": skills }));
-                let told = told["structuredContent"]["tools"].as_array().into_iter().flatten();
-                self.run.signatures = told.filter_map(Value::as_str).map(self.count).sum();
+                let setup = self.tool("setup_tools", &json!({ "skills": skills }));
+                let setup = setup["structuredContent"]["tools"].as_array().into_iter().flatten();
+                self.run.signatures = setup.filter_map(Value::as_str).map(self.count).sum();
             }
             "search" => {
                 for step in &steps {

@@ -46,7 +46,7 @@ pub struct ExposureRun {
     pub written: usize,
     /// Results of calls.
     pub read: usize,
-    /// The signatures among them, where they were told alone.
+    /// The signatures among them, where they were sent alone.
     #[serde(skip)]
     pub signatures: usize,
 }

@@ -20,7 +20,7 @@ const WATCHERS: usize = 1_000;
 const CALLS: usize = 40;
 /// Threads that read for the watchers. Each takes its share in turns, which costs less than a thread for everyone.
 const READERS: usize = 4;
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// One open feed and what was read of it.
 struct OpenFeed {
@@ -39,9 +39,9 @@ pub(super) fn measure(stage: &BenchStage) -> WatcherFigures {
     let call = json!({"name": "fake__echo", "arguments": {"text": "hello"}});
     client.request("tools/call", call.clone());
     let before = resident_memory(host.id());
-    let begun = Instant::now();
+    let started = Instant::now();
     let feeds: Vec<OpenFeed> = (0..WATCHERS).map(|_| OpenFeed::open(&host.url)).collect();
-    let connected_ms = milliseconds(begun.elapsed());
+    let connected_ms = milliseconds(started.elapsed());
     let (sender, receiver) = mpsc::channel();
     let mut shares: Vec<Vec<OpenFeed>> = (0..READERS).map(|_| Vec::new()).collect();
     for (number, feed) in feeds.into_iter().enumerate() {
@@ -59,10 +59,10 @@ pub(super) fn measure(stage: &BenchStage) -> WatcherFigures {
     for _ in 0..CALLS {
         let sent = Instant::now();
         client.request("tools/call", call.clone());
-        // The next call waits for all watchers: whoever is behind would be measured with the wrong one.
+        // The next call waits for all watchers: a late watcher would be measured with the wrong one.
         for _ in 0..WATCHERS {
             let read: Instant =
-                receiver.recv_timeout(PATIENCE).expect("every watcher gets the event");
+                receiver.recv_timeout(TIMEOUT).expect("every watcher gets the event");
             delivered.push(read.saturating_duration_since(sent));
         }
     }

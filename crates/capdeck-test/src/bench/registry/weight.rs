@@ -33,7 +33,7 @@ pub(super) fn measure(stage: &BenchStage) -> PaintWeight {
     weight
 }
 
-/// Every address below `/assets/` in a text, whoever quotes it.
+/// Every address below `/assets/` in a text.
 fn named_assets(text: &str) -> BTreeSet<String> {
     text.split(['"', '\'', '`', '(', ')', ' '])
         .filter(|word| word.starts_with("/assets/") && word.len() > "/assets/".len())
