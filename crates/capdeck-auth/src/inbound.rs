@@ -3,7 +3,7 @@
 //!
 //! Read [`Registry`] first. Every access begins as a [`GrantRequest`] ([`AccessGrantService::file_request`]), becomes a [`Grant`] by a
 //! decision ([`AccessGrantService::decide`]) and is used with a token ([`Registry::authenticate`], then [`Registry::access`] with
-//! every request). Questions are answered from memory. Changes are `async`: they are stored (`store.rs`) before they are in
+//! every request). Questions are answered from memory. Changes are `async`: they are stored (`file_store.rs`) before they are in
 //! force.
 
 mod admin_key;
@@ -32,7 +32,6 @@ mod requests;
 mod self_approval;
 mod sessions;
 mod state;
-mod store;
 mod text;
 mod token;
 
@@ -48,22 +47,18 @@ pub use self::{
         AuthorizationError, AuthorizationRequest, NewAuthorizationCode, PendingAuthorization,
         TokenRequestError,
     },
-    capsules::{CapsuleOwnerService, ExistingCapsule},
-    client_document::{ClientDocument, ClientDocumentError, fetch_client_document},
+    capsules::ExistingCapsule,
+    client_document::{ClientDocumentError, fetch_client_document},
     clients::{
-        ClientAuthMethod, ClientKind, ClientMetadata, ClientService, GrantRecipient, OAuthClient,
-        PrincipalRecord, RegisteredClient,
+        ClientAuthMethod, ClientKind, ClientMetadata, GrantRecipient, OAuthClient, PrincipalRecord,
+        RegisteredClient,
     },
     credentials::{
         AuthenticatedClient, Credential, CredentialKind, IssuedCredential, NewCredential,
-        TokenService,
     },
     decision::{ApprovalTerms, DecisionMaker, RequestDecision},
-    enrollment::{
-        Enrollment, EnrollmentResult, EnrollmentService, EnrollmentState, EnrollmentStatus,
-        NewEnrollment,
-    },
-    error::{OpenRegistryError, RegistryError, TokenRefusal},
+    enrollment::{Enrollment, EnrollmentResult, EnrollmentState, EnrollmentStatus, NewEnrollment},
+    error::{OpenRegistryError, RegistryError, RegistryResult, TokenRefusal},
     event::{AuditSink, EventCaller, EventSubject, RegistryEvent},
     exchange::{ClientProof, CodeRedemption, TokenRenewal, TokenSet},
     failures::{CredentialClass, FailedAttempt, FailedCredentials},
@@ -71,21 +66,20 @@ pub use self::{
     listing::{CredentialQuery, GrantQuery, PageRequest, RegistryPage, RequestQuery},
     operators::{
         ADMIN_OPERATOR, AuthenticatedOperator, IssuedOperatorKey, LOCAL_OPERATOR, NewOperator,
-        Operator, OperatorAccount, OperatorService, OperatorSubject, OperatorUpdate, SignUpDomains,
+        Operator, OperatorAccount, OperatorSubject, OperatorUpdate, SignUpDomains,
     },
     options::{RegistryClock, RegistryLifetimes, RegistryLimits, RegistryOptions},
-    policy::{
-        ApprovalMode, ApprovalService, GrantPolicy, GrantRule, IpNetwork, RuleAction, RuleMatch,
-    },
+    policy::{ApprovalMode, GrantPolicy, GrantRule, IpNetwork, RuleAction, RuleMatch},
     profile::{AccessProfile, ProfileTerms},
     records::LastUseTime,
     redirect::RedirectPolicy,
-    registry::Registry,
-    requests::{
-        AccessGrantService, BulkDenial, GrantRequest, NewRequest, RequestSource, RequestStatus,
+    registry::{
+        AccessGrantService, ApprovalService, CapsuleOwnerService, ClientService, EnrollmentService,
+        OperatorService, Registry, SessionService, TokenService,
     },
+    requests::{BulkDenial, GrantRequest, NewRequest, RequestSource, RequestStatus},
     self_approval::{RequestOrigin, SelfApprovalLink},
-    sessions::{NewSession, OperatorSession, SessionService, SignInPenalty},
+    sessions::{NewSession, OperatorSession, SignInPenalty},
 };
 use self::{
     authorization::AuthorizationCode,
@@ -100,6 +94,5 @@ use self::{
     registry::{RegistryInner, RegistryTransaction, check_room},
     sessions::SessionRecord,
     state::RegistrySnapshot,
-    store::RegistryStore,
     token::{HexDigits, TokenHash, TokenKind, new_id, random},
 };

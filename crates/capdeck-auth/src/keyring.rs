@@ -88,7 +88,7 @@ mod native {
     /// Returns `None` when there is no such entry.
     fn ask<T: Send + 'static>(
         name: &str,
-        patience: Duration,
+        timeout: Duration,
         question: impl FnOnce(&Entry) -> Result<T, Error> + Send + 'static,
     ) -> Result<Option<T>, KeyringError> {
         let name = name.to_owned();
@@ -101,7 +101,7 @@ mod native {
         };
         let started = thread::Builder::new().name("keyring".to_owned()).spawn(asking);
         started.map_err(|error| KeyringError { reason: error.to_string() })?;
-        match answer.recv_timeout(patience) {
+        match answer.recv_timeout(timeout) {
             Ok(Ok(value)) => Ok(Some(value)),
             Ok(Err(Error::NoEntry)) => Ok(None),
             Ok(Err(error)) => Err(KeyringError { reason: error_kind(&error) }),

@@ -37,9 +37,10 @@ pub use outbound::{
     is_transport_header,
     oauth::{
         BearerChallenge, BrowserLogin, DeviceLogin, LoginKind, LoginMethod, LoginStart, OAuthError,
-        OAuthSettings, ProviderCallback, ProviderIdentity, ProviderRedirect, ProviderSettings,
-        ProviderSignIn, ProviderSignInRequest, ProviderSignInResult, RevocationOutcome, SignIn,
-        SignInRefusal, SignInState, SignInStatus, SignOutReport, TokenStore,
+        OAuthResult, OAuthSettings, ProviderIdentity, ProviderRedirect, ProviderSettings,
+        ProviderSignIn, ProviderSignInRequest, ProviderSignInResult, RedirectParams,
+        RevocationOutcome, SignIn, SignInRefusal, SignInState, SignInStatus, SignOutReport,
+        TokenStore,
     },
 };
 pub use project_variables::ProjectVariables;

@@ -124,6 +124,21 @@ fn checked(name: &str, value: Secret) -> Result<AuthHeader, OutboundError> {
     Ok(AuthHeader { name: name.to_owned(), value })
 }
 
+/// Returns the body of a response; `None` when it is larger than the limit.
+pub(crate) async fn read_limited(
+    mut response: reqwest::Response,
+    limit: usize,
+) -> reqwest::Result<Option<Vec<u8>>> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        if body.len() + chunk.len() > limit {
+            return Ok(None);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Some(body))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

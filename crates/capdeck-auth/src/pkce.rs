@@ -2,18 +2,18 @@
 //! this host. Only `S256`: `plain` proves nothing against a reader of the request.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq as _;
 
-use crate::{OAuthError, Secret};
+use crate::{OAuthError, OAuthResult, Secret};
 
-/// A code verifier.
 pub(crate) struct PkceVerifier {
     pub(crate) verifier: Secret,
 }
 
 impl PkceVerifier {
-    pub(crate) fn new() -> Result<Self, OAuthError> {
+    pub(crate) fn new() -> OAuthResult<Self> {
         Ok(Self { verifier: Secret::new(random::<32>()?) })
     }
 
@@ -24,7 +24,7 @@ impl PkceVerifier {
 }
 
 /// This many random bytes, in letters that a URL takes as they are.
-pub(crate) fn random<const BYTES: usize>() -> Result<String, OAuthError> {
+pub(crate) fn random<const BYTES: usize>() -> OAuthResult<String> {
     let mut bytes = [0; BYTES];
     getrandom::fill(&mut bytes).map_err(|_| OAuthError::Client {
         reason: "the system's random number generator failed".to_owned(),
@@ -33,7 +33,7 @@ pub(crate) fn random<const BYTES: usize>() -> Result<String, OAuthError> {
 }
 
 /// What a client said when it asked for a code.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CodeChallenge([u8; 32]);
 
 impl CodeChallenge {
@@ -53,7 +53,6 @@ impl CodeChallenge {
         bytes.map(Self).ok_or("`code_challenge` is not 43 letters of base64url")
     }
 
-    /// Whether a verifier is the one.
     pub(crate) fn is_met_by(&self, verifier: &str) -> bool {
         let is_verifier = (43..=128).contains(&verifier.len())
             && verifier.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte));

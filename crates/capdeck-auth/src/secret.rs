@@ -2,13 +2,14 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use zeroize::Zeroize;
 
 pub(crate) const REDACTED: &str = "[redacted]";
 
 /// A secret value. Debug, Display and Serialize all give `[redacted]`; the memory is wiped on drop.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "String")]
 pub struct Secret(String);
 
 impl Secret {

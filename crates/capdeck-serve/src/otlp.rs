@@ -13,7 +13,6 @@ use tokio::sync::{mpsc, oneshot};
 /// Further spans are dropped: an unreachable collector must not cost memory.
 const MAX_QUEUED_SPANS: usize = 4_096;
 
-/// Spans of one request.
 const MAX_BATCH_SPANS: usize = 512;
 
 /// How long a span waits for others.
@@ -46,7 +45,6 @@ enum ExporterMessage {
 }
 
 impl OtlpExporter {
-    /// Starts the exporter.
     pub fn start(settings: OtlpSettings) -> Result<Arc<Self>, CallError> {
         let url = format!("{}/v1/traces", settings.endpoint.trim_end_matches('/'));
         let sender = JsonSender::new(url, settings.headers.clone(), &settings.version)?;

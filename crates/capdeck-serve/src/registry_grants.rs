@@ -12,7 +12,7 @@ use std::{fmt, net::IpAddr, sync::Arc};
 use async_trait::async_trait;
 use capdeck_auth::inbound::{
     Access, AuthenticatedClient, DecisionMaker, EventCaller, EventSubject, Principal, Registry,
-    RegistryError,
+    RegistryError, RequestDecision,
 };
 use capdeck_host::{
     AccessRequest, AccessSource, CapsuleError, CapsuleErrorCode, CapsuleService, GrantService,
@@ -26,8 +26,7 @@ use tokio::sync::broadcast::error::RecvError;
 
 use self::known_capsules::KnownCapsules;
 
-/// What a request ends with.
-type GrantResult = Result<Value, GrantRefusal>;
+type GrantResult<T = Value> = Result<T, GrantRefusal>;
 
 /// The grants of one connection. What it may do is read from them with every request.
 pub(crate) struct RegistryGrantService {
@@ -58,45 +57,19 @@ impl RegistryGrantService {
     }
 
     /// What the connection opens now.
-    fn access(&self) -> Result<Arc<Access>, GrantRefusal> {
+    fn access(&self) -> GrantResult<Arc<Access>> {
         let ended = RegistryError::Forbidden { reason: "this access has ended" };
         self.registry.access(&self.client.credential).ok_or(GrantRefusal::Here(ended))
     }
 
     /// The same for those who may manage.
-    fn manage_access(&self) -> Result<Arc<Access>, GrantRefusal> {
+    fn manage_access(&self) -> GrantResult<Arc<Access>> {
         let access = self.access()?;
         if access.may_manage() {
             return Ok(access);
         }
         let reason = "this needs the scope `registry:manage`";
         Err(GrantRefusal::Here(RegistryError::Forbidden { reason }))
-    }
-
-    async fn execute(&self, request: AccessRequest) -> GrantResult {
-        match request {
-            AccessRequest::RequestAccess { capsule, role, reason } => {
-                self.request_access(&capsule, role, reason).await
-            }
-            AccessRequest::RequestGrantFor { client_id, terms, reason } => {
-                self.request_grant_for(client_id, terms, reason).await
-            }
-            AccessRequest::CreateCapsule { name, description } => {
-                self.create_capsule(name, description).await
-            }
-            AccessRequest::UpdateCapsule { capsule, name, description } => {
-                self.update_capsule(&capsule, name, description).await
-            }
-            AccessRequest::ListGrantRequests => self.list_requests().await,
-            AccessRequest::ApproveGrant { request, terms, note } => {
-                self.approve(&request, terms, note).await
-            }
-            AccessRequest::DenyGrant { request, note } => self.deny(&request, note).await,
-            AccessRequest::ListConnections => self.list_connections().await,
-            AccessRequest::RevokeConnection { connection } => {
-                self.revoke_connection(&connection).await
-            }
-        }
     }
 
     async fn record_audit(&self, action: &'static str, error: Option<&RegistryError>) {
@@ -113,7 +86,32 @@ impl RegistryGrantService {
 impl GrantService for RegistryGrantService {
     async fn run(&self, request: AccessRequest) -> Result<Value, CapsuleError> {
         let action = action(&request);
-        match self.execute(request).await {
+        let result = match request {
+            AccessRequest::RequestAccess { capsule, role, reason } => {
+                self.request_access(&capsule, role, reason).await
+            }
+            AccessRequest::RequestGrantFor { client_id, terms, reason } => {
+                self.request_grant_for(client_id, terms, reason).await
+            }
+            AccessRequest::CreateCapsule { name, description } => {
+                self.create_capsule(name, description).await
+            }
+            AccessRequest::UpdateCapsule { capsule, name, description } => {
+                self.update_capsule(&capsule, name, description).await
+            }
+            AccessRequest::ListGrantRequests => self.list_requests().await,
+            AccessRequest::ApproveGrant { request, terms, note } => {
+                self.approve(&request, terms, note).await
+            }
+            AccessRequest::DenyGrant { request, note } => {
+                self.decide(&request, RequestDecision::Deny { note }).await
+            }
+            AccessRequest::ListConnections => self.list_connections().await,
+            AccessRequest::RevokeConnection { connection } => {
+                self.revoke_connection(&connection).await
+            }
+        };
+        match result {
             Ok(answer) => Ok(answer),
             Err(GrantRefusal::Here(error)) => {
                 self.record_audit(action, Some(&error)).await;
@@ -137,7 +135,6 @@ impl fmt::Debug for RegistryGrantService {
     }
 }
 
-/// What the audit calls a request.
 fn action(request: &AccessRequest) -> &'static str {
     match request {
         AccessRequest::RequestAccess { .. } | AccessRequest::RequestGrantFor { .. } => {
@@ -158,17 +155,24 @@ fn action(request: &AccessRequest) -> &'static str {
 pub(super) enum GrantRefusal {
     /// It was decided here, where it has to be recorded.
     Here(RegistryError),
-    /// Whoever was asked refused it and recorded that.
+    /// The registry or the capsule service refused it and recorded that.
     There(CapsuleError),
 }
 
-impl GrantRefusal {
-    /// The registry refused.
-    pub(super) fn by_registry(error: RegistryError) -> Self {
+impl From<RegistryError> for GrantRefusal {
+    fn from(error: RegistryError) -> Self {
         Self::There(into_failure(&error))
     }
+}
 
-    /// There is no such thing, or the client may not know of it.
+impl From<CapsuleError> for GrantRefusal {
+    fn from(error: CapsuleError) -> Self {
+        Self::There(error)
+    }
+}
+
+impl GrantRefusal {
+    /// It does not exist, or the client may not know of it.
     pub(super) fn not_found(what: &'static str, name: &str) -> Self {
         let id = name.chars().filter(|letter| !letter.is_control()).take(80).collect();
         Self::Here(RegistryError::NotFound { what, id })

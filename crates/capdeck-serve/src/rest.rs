@@ -29,7 +29,10 @@ use capdeck_host::Host;
 use capdeck_mcp::server::ServerLoad;
 use jiff::Timestamp;
 
-pub(crate) use self::router::{RestRouters, into_problem, is_rest_path, routers};
+pub(crate) use self::{
+    registry::GrantNarrowing,
+    router::{RestRouters, into_problem, is_rest_path, routers},
+};
 // What the operations below are written with.
 use self::{
     activity::ActivityFeed,

@@ -12,14 +12,11 @@ use zeroize::Zeroizing;
 use super::{HexDigits, RegistryError, TokenHash, random};
 use crate::{Secret, private_file};
 
-/// The shortest key.
 const MIN_KEY_LENGTH: usize = 16;
 /// A key with this many bytes and this many different characters cannot be guessed over a network. Generated keys are longer.
 const UNGUESSABLE_BYTES: usize = 32;
 const UNGUESSABLE_LETTERS: usize = 10;
-/// What a key that was made here starts with.
 const PREFIX: &str = "cap_ad_";
-/// Letters of the checksum at its end.
 const CHECKSUM_LENGTH: usize = 8;
 
 /// The key that opens everything. Shows nothing of itself.
@@ -60,7 +57,6 @@ pub enum AdminKeyError {
 }
 
 impl AdminKey {
-    /// A key that was given.
     pub fn new(key: Secret) -> Result<Self, AdminKeyError> {
         let key = Secret::new(pasted(key.expose()));
         if key.expose().len() < MIN_KEY_LENGTH {

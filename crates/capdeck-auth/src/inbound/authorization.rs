@@ -1,36 +1,32 @@
 //! A client asks for a code, and gets one once a person agreed. What clients send is recognized from memory: nothing is
-//! //! changed or recorded, so guesses cost little, and the right secret of one client is distinguished from the guesses of another
-//! //! at the same address.
+//! changed or recorded, so guesses cost little, and the right secret of one client is distinguished from the guesses of another
+//! at the same address.
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use super::{
     ClientProof, CodeRedemption, Credential, CredentialClass, EventCaller, EventSubject,
-    OAuthClient, RegistryError, Scopes, TokenHash, TokenKind, TokenRefusal, TokenRenewal,
-    TokenService, check_room,
+    OAuthClient, RegistryError, RegistryResult, Scopes, TokenHash, TokenKind, TokenRefusal,
+    TokenRenewal, TokenService, check_room,
 };
 use crate::{Secret, pkce::CodeChallenge};
 
-/// What came with a request for a code.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuthorizationRequest {
     pub response_type: Option<String>,
     pub redirect_uri: Option<String>,
     pub code_challenge: Option<String>,
     pub code_challenge_method: Option<String>,
-    pub scope: Option<String>,
-    pub resource: Option<String>,
 }
 
 /// A request for a code that can be put before a person.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingAuthorization {
     pub client_id: String,
     /// Where the answer goes. One of the client's own.
     pub redirect_uri: String,
-    /// What the client asks for; none when it leaves that to us.
-    pub scopes: Option<Scopes>,
-    /// What the tokens are to be for.
+    /// What the tokens are to be for. Not known to the check.
     pub resource: Option<String>,
     pub(super) challenge: CodeChallenge,
 }
@@ -46,7 +42,6 @@ pub enum AuthorizationError {
     SendBack { redirect_uri: String, code: &'static str, reason: String },
 }
 
-/// A code to be given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewAuthorizationCode {
     pub authorization: PendingAuthorization,
@@ -100,17 +95,8 @@ impl AuthorizationRequest {
             self.code_challenge_method.as_deref(),
         )
         .map_err(|reason| send_back("invalid_request", reason.to_owned()))?;
-        let scopes = match self.scope.as_deref().map(Scopes::parse).transpose() {
-            Ok(scopes) => scopes.filter(|scopes| !scopes.is_empty()),
-            Err(error) => return Err(send_back("invalid_scope", error.to_string())),
-        };
-        Ok(PendingAuthorization {
-            client_id: client.id.clone(),
-            redirect_uri,
-            scopes,
-            resource: self.resource.clone(),
-            challenge,
-        })
+        let client_id = client.id.clone();
+        Ok(PendingAuthorization { client_id, redirect_uri, resource: None, challenge })
     }
 }
 
@@ -130,7 +116,7 @@ impl TokenService<'_> {
         self,
         caller: &EventCaller,
         new: NewAuthorizationCode,
-    ) -> Result<Secret, RegistryError> {
+    ) -> RegistryResult<Secret> {
         let subject = EventSubject {
             principal: Some(new.principal.clone()),
             client_id: Some(new.authorization.client_id.clone()),
@@ -141,7 +127,7 @@ impl TokenService<'_> {
         issued
     }
 
-    fn keep_code(self, new: NewAuthorizationCode) -> Result<Secret, RegistryError> {
+    fn keep_code(self, new: NewAuthorizationCode) -> RegistryResult<Secret> {
         let (now, options) = (self.registry.now(), &self.registry.inner.options);
         if new.scopes.is_empty() {
             return Err(RegistryError::invalid("scopes", "at least one"));

@@ -6,10 +6,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ADMIN_OPERATOR, CapsuleKeyText, EventCaller, EventSubject, GrantPolicy, GrantRecipient,
-    GrantRequest, GrantTarget, GrantTerms, LOCAL_OPERATOR, NewRequest, OAuthScope, Registry,
-    RegistryError, RegistrySnapshot, RegistryTransaction, RequestSource, RequestStatus, Role,
-    Scopes, capsule_key, missing_capsule_key,
+    ADMIN_OPERATOR, CapsuleKeyText, CapsuleOwnerService, EventCaller, EventSubject, GrantPolicy,
+    GrantRecipient, GrantRequest, GrantTarget, GrantTerms, LOCAL_OPERATOR, NewRequest, OAuthScope,
+    RegistryError, RegistryResult, RegistrySnapshot, RegistryTransaction, RequestSource,
+    RequestStatus, Role, Scopes, capsule_key, missing_capsule_key,
 };
 
 /// The operator that a capsule belongs to. Capsules are named by their keys.
@@ -20,19 +20,12 @@ pub(super) struct CapsuleOwner {
     pub(super) operator: String,
 }
 
-/// Whose capsules are, and what ends with them.
-#[derive(Debug, Clone, Copy)]
-pub struct CapsuleOwnerService<'a> {
-    pub(super) registry: &'a Registry,
-}
-
 impl CapsuleOwnerService<'_> {
     /// The operator that a capsule belongs to, if it belongs to one.
     pub fn owner(self, capsule: &str) -> Option<String> {
         self.registry.state().owners.get(capsule).map(|owner| owner.operator.clone())
     }
 
-    /// The capsules of an operator.
     pub fn of_operator(self, operator: &str) -> Vec<String> {
         let state = self.registry.state();
         let own = state.owners.values().filter(|owner| owner.operator == operator);
@@ -45,7 +38,7 @@ impl CapsuleOwnerService<'_> {
         caller: &EventCaller,
         capsule: &str,
         operator: Option<&str>,
-    ) -> Result<(), RegistryError> {
+    ) -> RegistryResult<()> {
         let subject = EventSubject::capsule(capsule);
         let (capsule, operator) = (capsule.to_owned(), operator.map(str::to_owned));
         self.registry
@@ -66,7 +59,7 @@ impl CapsuleOwnerService<'_> {
         caller: &EventCaller,
         principal: &str,
         capsule: &str,
-    ) -> Result<GrantRequest, RegistryError> {
+    ) -> RegistryResult<GrantRequest> {
         let subject = EventSubject::capsule(capsule);
         let (principal, capsule) = (principal.to_owned(), capsule.to_owned());
         let lifetime = self.registry.inner.options.lifetimes.request;
@@ -133,7 +126,7 @@ impl CapsuleOwnerService<'_> {
         caller: &EventCaller,
         named: HashSet<String>,
         present: Vec<ExistingCapsule>,
-    ) -> Result<(), RegistryError> {
+    ) -> RegistryResult<()> {
         let action = move |text: &str, since: Option<Timestamp>| match named.contains(text) {
             true => record_action(text, since, &present),
             false => RecordAction::Keep,
@@ -149,7 +142,7 @@ impl CapsuleOwnerService<'_> {
     }
 
     /// Ends everything about the capsule with this key, which is gone.
-    pub async fn forget(self, caller: &EventCaller, key: &str) -> Result<(), RegistryError> {
+    pub async fn forget(self, caller: &EventCaller, key: &str) -> RegistryResult<()> {
         let key = key.to_owned();
         let subject = EventSubject::capsule(&key);
         let end = move |draft: &mut RegistryTransaction<'_>| {
@@ -163,7 +156,6 @@ impl CapsuleOwnerService<'_> {
     }
 }
 
-/// A capsule that there is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExistingCapsule {
     pub id: String,
@@ -171,7 +163,6 @@ pub struct ExistingCapsule {
     pub created_at: Timestamp,
 }
 
-/// What becomes of a record.
 #[derive(Debug, PartialEq, Eq)]
 enum RecordAction {
     Keep,

@@ -7,24 +7,13 @@ use url::Url;
 
 use super::{
     ClientAuthMethod, ClientKind, ClientMetadata, ClientService, EventCaller, EventSubject,
-    LastUseTime, OAuthClient, RedirectPolicy, RegistryClock, RegistryError,
+    LastUseTime, OAuthClient, RedirectPolicy, RegistryClock, RegistryResult,
 };
-use crate::{GuardedClients, NetworkReach, ReachError};
+use crate::{GuardedClients, NetworkReach, ReachError, outbound::read_limited};
 
-/// How large a document may be.
 const MAX_DOCUMENT_BYTES: usize = 64 * 1024;
-/// How long it may take to get one.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long an id may be.
 const MAX_ID_LENGTH: usize = 1000;
-
-/// What a document says, checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClientDocument {
-    client: OAuthClient,
-    /// The host that vouches for it: what a person can recognise.
-    pub host: String,
-}
 
 /// Why a document makes no client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -50,14 +39,14 @@ struct ClientDocumentBody {
     metadata: ClientMetadata,
 }
 
-impl ClientDocument {
-    /// Whether a client's id is one of a document, rather than one that was given here.
-    pub fn is_address(client_id: &str) -> bool {
+impl OAuthClient {
+    /// Whether a client's id is the address of a document, rather than one that was given here.
+    pub fn is_document_id(client_id: &str) -> bool {
         client_id.starts_with("https://")
     }
 
     /// The address of a document, from a client's id.
-    pub fn address(client_id: &str) -> Result<Url, ClientDocumentError> {
+    pub fn document_address(client_id: &str) -> Result<Url, ClientDocumentError> {
         let wrong = |reason| Err(ClientDocumentError::NotAnAddress { reason });
         if client_id.len() > MAX_ID_LENGTH {
             return wrong("it is too long");
@@ -79,14 +68,14 @@ impl ClientDocument {
         Ok(url)
     }
 
-    /// Checks what was found at the address that is a client's id.
-    pub fn check(
+    /// The client that the document at its id describes, checked. It is not kept before a person agreed.
+    pub fn from_document(
         client_id: &str,
         bytes: &[u8],
         policy: &RedirectPolicy,
         clock: &RegistryClock,
     ) -> Result<Self, ClientDocumentError> {
-        let url = Self::address(client_id)?;
+        let url = Self::document_address(client_id)?;
         if bytes.len() > MAX_DOCUMENT_BYTES {
             return Err(ClientDocumentError::TooLarge);
         }
@@ -103,25 +92,18 @@ impl ClientDocument {
             let reason = "it shares no secret with this host, so its method has to be `none`";
             return Err(invalid(reason.to_owned()));
         }
-        let host = url.host_str().unwrap_or_default().to_owned();
-        let name = document.metadata.name(&host).map_err(|error| invalid(error.to_string()))?;
-        let client = OAuthClient {
+        let host = url.host_str().unwrap_or_default();
+        Ok(Self {
             id: client_id.to_owned(),
             kind: ClientKind::Document,
-            name,
+            name: document.metadata.name(host).map_err(|error| invalid(error.to_string()))?,
             redirect_uris,
             client_uri: document.metadata.page(),
             auth_method,
             created_at: clock.now(),
             last_used_at: LastUseTime::default(),
             secret: None,
-        };
-        Ok(Self { client, host })
-    }
-
-    /// The client that it describes. It is not kept before a person agreed.
-    pub fn client(&self) -> &OAuthClient {
-        &self.client
+        })
     }
 }
 
@@ -131,18 +113,8 @@ pub async fn fetch_client_document(
     client_id: &str,
     policy: &RedirectPolicy,
     clock: &RegistryClock,
-) -> Result<ClientDocument, ClientDocumentError> {
-    fetch_within(NetworkReach::Public, clients, client_id, policy, clock).await
-}
-
-async fn fetch_within(
-    reach: NetworkReach,
-    clients: &GuardedClients,
-    client_id: &str,
-    policy: &RedirectPolicy,
-    clock: &RegistryClock,
-) -> Result<ClientDocument, ClientDocumentError> {
-    let url = ClientDocument::address(client_id)?;
+) -> Result<OAuthClient, ClientDocumentError> {
+    let (url, reach) = (OAuthClient::document_address(client_id)?, NetworkReach::Public);
     reach.check(&url).map_err(|reason| ClientDocumentError::OutOfReach { reason })?;
     let client =
         clients.get(reach).map_err(|reason| ClientDocumentError::Unreachable { reason })?;
@@ -151,7 +123,7 @@ async fn fetch_within(
         let reason = format!("no answer within {} s", FETCH_TIMEOUT.as_secs());
         ClientDocumentError::Unreachable { reason }
     })??;
-    ClientDocument::check(client_id, &bytes, policy, clock)
+    OAuthClient::from_document(client_id, &bytes, policy, clock)
 }
 
 async fn fetch(client: &reqwest::Client, url: Url) -> Result<Vec<u8>, ClientDocumentError> {
@@ -159,19 +131,13 @@ async fn fetch(client: &reqwest::Client, url: Url) -> Result<Vec<u8>, ClientDocu
         reason: error.without_url().to_string(),
     };
     let request = client.get(url).header("accept", "application/json");
-    let mut response = request.send().await.map_err(unreachable)?;
+    let response = request.send().await.map_err(unreachable)?;
     let status = response.status().as_u16();
     if status != 200 {
         return Err(ClientDocumentError::Status { status });
     }
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
-        if body.len() + chunk.len() > MAX_DOCUMENT_BYTES {
-            return Err(ClientDocumentError::TooLarge);
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(body)
+    let body = read_limited(response, MAX_DOCUMENT_BYTES).await.map_err(unreachable)?;
+    body.ok_or(ClientDocumentError::TooLarge)
 }
 
 impl ClientService<'_> {
@@ -179,9 +145,9 @@ impl ClientService<'_> {
     pub async fn remember(
         self,
         caller: &EventCaller,
-        document: &ClientDocument,
-    ) -> Result<OAuthClient, RegistryError> {
-        let mut client = document.client.clone();
+        described: &OAuthClient,
+    ) -> RegistryResult<OAuthClient> {
+        let mut client = described.clone();
         let subject = EventSubject::client(&client.id);
         self.registry
             .change(caller, "client.remember", subject, move |draft| {

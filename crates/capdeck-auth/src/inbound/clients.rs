@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::{
-    EventCaller, EventSubject, LastUseTime, RedirectPolicy, Registry, RegistryError,
-    RegistrySnapshot, RegistryTransaction, TokenHash, TokenKind, new_id, redirect, text,
+    ClientService, EventCaller, EventSubject, LastUseTime, RedirectPolicy, RegistryError,
+    RegistryResult, RegistrySnapshot, RegistryTransaction, TokenHash, TokenKind, new_id, redirect,
+    text,
 };
 use crate::Secret;
 
-/// How many redirects a client may name.
 const MAX_REDIRECTS: usize = 20;
 
 /// A program that signs in, as it is kept.
@@ -53,7 +53,6 @@ pub enum ClientAuthMethod {
     ClientSecretBasic,
 }
 
-/// What a client says about itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct ClientMetadata {
     #[serde(default)]
@@ -78,7 +77,6 @@ pub struct RegisteredClient {
 }
 
 impl ClientAuthMethod {
-    /// The method's name in metadata.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -87,7 +85,6 @@ impl ClientAuthMethod {
         }
     }
 
-    /// Reads a method by name.
     pub fn parse(name: &str) -> Option<Self> {
         [Self::None, Self::ClientSecretPost, Self::ClientSecretBasic]
             .into_iter()
@@ -115,7 +112,7 @@ impl ClientMetadata {
     pub(super) fn check(
         &self,
         policy: &RedirectPolicy,
-    ) -> Result<(Vec<String>, ClientAuthMethod), RegistryError> {
+    ) -> RegistryResult<(Vec<String>, ClientAuthMethod)> {
         if self.redirect_uris.is_empty() || self.redirect_uris.len() > MAX_REDIRECTS {
             let reason = format!("1 to {MAX_REDIRECTS} of them");
             return Err(RegistryError::invalid("redirect_uris", reason));
@@ -143,7 +140,7 @@ impl ClientMetadata {
     }
 
     /// The name to show. A client without one is shown by its id.
-    pub(super) fn name(&self, id: &str) -> Result<String, RegistryError> {
+    pub(super) fn name(&self, id: &str) -> RegistryResult<String> {
         match self.client_name.as_deref().map(str::trim).filter(|name| !name.is_empty()) {
             Some(name) => text::name("client_name", name),
             None => Ok(id.chars().take(100).collect()),
@@ -158,12 +155,6 @@ impl ClientMetadata {
     }
 }
 
-/// Clients, and the principals that they are.
-#[derive(Debug, Clone, Copy)]
-pub struct ClientService<'a> {
-    pub(super) registry: &'a Registry,
-}
-
 impl ClientService<'_> {
     /// A client by id. Those that are known by a document are there once they signed in.
     pub fn get(self, id: &str) -> Option<OAuthClient> {
@@ -175,7 +166,7 @@ impl ClientService<'_> {
         self,
         caller: &EventCaller,
         metadata: ClientMetadata,
-    ) -> Result<RegisteredClient, RegistryError> {
+    ) -> RegistryResult<RegisteredClient> {
         self.registry
             .change(caller, "client.register", EventSubject::default(), move |draft| {
                 let (redirect_uris, auth_method) = metadata.check(&draft.options.redirects)?;
@@ -206,7 +197,7 @@ impl ClientService<'_> {
     }
 
     /// Removes a client with everything it holds: connections, grants, requests.
-    pub async fn remove(self, caller: &EventCaller, id: &str) -> Result<(), RegistryError> {
+    pub async fn remove(self, caller: &EventCaller, id: &str) -> RegistryResult<()> {
         let subject = EventSubject::client(id);
         let id = id.to_owned();
         self.registry
@@ -218,7 +209,6 @@ impl ClientService<'_> {
             .await
     }
 
-    /// A principal by id.
     pub fn principal(self, id: &str) -> Option<PrincipalRecord> {
         self.registry.state().principals.get(id).cloned()
     }
@@ -279,10 +269,7 @@ impl RegistrySnapshot {
 
 impl RegistryTransaction<'_> {
     /// The principal that is meant, made if it is new.
-    pub(super) fn principal(
-        &mut self,
-        holder: &GrantRecipient,
-    ) -> Result<PrincipalRecord, RegistryError> {
+    pub(super) fn principal(&mut self, holder: &GrantRecipient) -> RegistryResult<PrincipalRecord> {
         let (name, client_id, operator) = match holder {
             GrantRecipient::Principal { id } => return self.state.principals.require(id),
             GrantRecipient::Client { client_id, client_name, operator } => {
@@ -322,7 +309,7 @@ impl RegistryTransaction<'_> {
     }
 
     /// Makes room for one more client: when there are too many, those go that registered first and hold nothing.
-    pub(super) fn make_room_for_client(&mut self) -> Result<(), RegistryError> {
+    pub(super) fn make_room_for_client(&mut self) -> RegistryResult<()> {
         let limit = self.options.limits.clients;
         if self.state.clients.len() < limit {
             return Ok(());

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Access, EventCaller, EventSubject, LastUseTime, Principal, Registry, RegistryError,
-    RegistryRecord, RegistrySnapshot, RegistryTransaction, Scopes, TokenHash, TokenKind,
-    check_room, new_id,
+    RegistryRecord, RegistryResult, RegistrySnapshot, RegistryTransaction, Scopes, TokenHash,
+    TokenKind, TokenService, check_room, new_id,
 };
 use crate::Secret;
 
@@ -52,7 +52,6 @@ pub enum CredentialKind {
     Connection,
 }
 
-/// One token that opens a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AccessTokenRecord {
@@ -73,7 +72,6 @@ pub(super) struct RefreshTokenRecord {
     pub(super) expires_at: Timestamp,
 }
 
-/// A token that renewed a connection once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UsedRefreshToken {
@@ -81,7 +79,6 @@ pub(super) struct UsedRefreshToken {
     pub(super) used_at: Timestamp,
 }
 
-/// The client with a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthenticatedClient {
     /// The id of the credential, never the token.
@@ -133,12 +130,6 @@ impl Credential {
     }
 }
 
-/// Codes, tokens and the connections that they open.
-#[derive(Debug, Clone, Copy)]
-pub struct TokenService<'a> {
-    pub(super) registry: &'a Registry,
-}
-
 impl Registry {
     /// The client with this token; `None` for a token that opens nothing. Hashes once, looks once, and leaves the disk alone.
     pub fn authenticate(&self, token: &str) -> Option<Arc<AuthenticatedClient>> {
@@ -186,7 +177,6 @@ impl Registry {
 }
 
 impl TokenService<'_> {
-    /// A connection by id.
     pub fn credential(self, id: &str) -> Option<Credential> {
         self.registry.state().credentials.get(id).cloned()
     }
@@ -198,11 +188,7 @@ impl TokenService<'_> {
     }
 
     /// Ends a connection at once, with all of its tokens.
-    pub async fn revoke_credential(
-        self,
-        caller: &EventCaller,
-        id: &str,
-    ) -> Result<(), RegistryError> {
+    pub async fn revoke_credential(self, caller: &EventCaller, id: &str) -> RegistryResult<()> {
         let id = id.to_owned();
         self.registry
             .change(caller, "credential.revoke", EventSubject::id(&id), move |draft| {
@@ -217,12 +203,11 @@ impl TokenService<'_> {
             .await
     }
 
-    /// Makes a connection by hand.
     pub async fn open_connection(
         self,
         caller: &EventCaller,
         new: NewCredential,
-    ) -> Result<IssuedCredential, RegistryError> {
+    ) -> RegistryResult<IssuedCredential> {
         self.registry
             .change(caller, "credential.issue", EventSubject::default(), move |draft| {
                 draft.event.subject.principal = Some(new.principal.clone());
@@ -272,7 +257,7 @@ impl RegistryTransaction<'_> {
         &self,
         principal: &str,
         scopes: Scopes,
-    ) -> Result<Credential, RegistryError> {
+    ) -> RegistryResult<Credential> {
         let limit = self.options.limits.credentials;
         check_room("connections", self.state.credentials.len(), limit)?;
         if scopes.is_empty() {
@@ -301,7 +286,6 @@ impl RegistryTransaction<'_> {
     }
 }
 
-/// A connection to be made. Its principal holds a grant already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewCredential {
     pub principal: String,
@@ -350,7 +334,6 @@ fn read(
 }
 
 impl AccessCache {
-    /// Forgets connections that are gone.
     pub(super) fn sweep(&self, state: &RegistrySnapshot) {
         self.0.write().retain(|id, _| state.credentials.contains_key(id));
     }

@@ -5,11 +5,10 @@ use jiff::Timestamp;
 
 use super::{
     AccessGrantService, ApprovalMode, EventCaller, EventSubject, Grant, GrantRequest, GrantTarget,
-    OAuthScope, OperatorRole, RegistryError, RegistryRecord, RegistrySnapshot, RegistryTransaction,
-    RequestStatus, Role, Scopes, SelfApprovalLink, new_id, text,
+    OAuthScope, OperatorRole, RegistryError, RegistryRecord, RegistryResult, RegistrySnapshot,
+    RegistryTransaction, RequestStatus, Role, Scopes, SelfApprovalLink, new_id, text,
 };
 
-/// Who decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DecisionMaker {
     /// A person with the dashboard.
@@ -23,7 +22,6 @@ pub enum DecisionMaker {
     Supervisor { credential: String },
 }
 
-/// What is decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RequestDecision {
     /// Yes, on these terms.
@@ -44,14 +42,13 @@ pub struct ApprovalTerms {
 }
 
 impl AccessGrantService<'_> {
-    /// Decides a request.
     pub async fn decide(
         self,
         caller: &EventCaller,
         decider: &DecisionMaker,
         request: &str,
         decision: RequestDecision,
-    ) -> Result<GrantRequest, RegistryError> {
+    ) -> RegistryResult<GrantRequest> {
         let action = match decision {
             RequestDecision::Approve(_) => "grant.approve",
             RequestDecision::Deny { .. } => "grant.deny",
@@ -79,7 +76,6 @@ impl AccessGrantService<'_> {
             .await
     }
 
-    /// Whether a request may be decided as it was made.
     pub fn may_decide(self, decider: &DecisionMaker, request: &GrantRequest) -> bool {
         let (state, now) = (self.registry.state(), self.registry.now());
         decider.may_look_at(&state, now, request).is_ok()
@@ -91,7 +87,7 @@ impl AccessGrantService<'_> {
         caller: &EventCaller,
         decider: &DecisionMaker,
         request: &GrantRequest,
-    ) -> Result<(), RegistryError> {
+    ) -> RegistryResult<()> {
         let (state, now) = (self.registry.state(), self.registry.now());
         decider.may_look_at(&state, now, request)?;
         decider.judge_own(&state, caller, request)?;
@@ -109,11 +105,10 @@ impl AccessGrantService<'_> {
         caller: &EventCaller,
         decider: &DecisionMaker,
         request: &GrantRequest,
-    ) -> Result<(), RegistryError> {
+    ) -> RegistryResult<()> {
         decider.judge_own(&self.registry.state(), caller, request).map(drop)
     }
 
-    /// Whether a grant may be taken back.
     pub fn may_take_back(self, decider: &DecisionMaker, grant: &Grant) -> bool {
         decider.may_take_back(&self.registry.state(), self.registry.now(), grant).is_ok()
     }
@@ -126,7 +121,7 @@ impl RegistryTransaction<'_> {
         mut request: GrantRequest,
         terms: ApprovalTerms,
         link: Option<SelfApprovalLink>,
-    ) -> Result<GrantRequest, RegistryError> {
+    ) -> RegistryResult<GrantRequest> {
         let note = text::check_note("note", terms.note.as_deref())?;
         let mut wanted = GrantTerms::of(&request);
         if let Some(id) = &terms.profile {
@@ -146,7 +141,7 @@ impl RegistryTransaction<'_> {
         decided_by: String,
         note: Option<String>,
         self_approved: Option<SelfApprovalLink>,
-    ) -> Result<GrantRequest, RegistryError> {
+    ) -> RegistryResult<GrantRequest> {
         self.event.self_approved = self_approved;
         let grant = Grant {
             id: new_id("grt_")?,
@@ -164,7 +159,6 @@ impl RegistryTransaction<'_> {
         Ok(self.close_request(request, RequestStatus::Approved, decided_by, note))
     }
 
-    /// Turns a request down.
     pub(super) fn deny(
         &mut self,
         request: GrantRequest,
@@ -209,7 +203,7 @@ impl GrantTerms {
     }
 
     /// On these terms, if they ask for no more.
-    fn narrowed(self, terms: ApprovalTerms, now: Timestamp) -> Result<Self, RegistryError> {
+    fn narrowed(self, terms: ApprovalTerms, now: Timestamp) -> RegistryResult<Self> {
         let widens = |reason| RegistryError::Widens { reason };
         let target = terms.target.unwrap_or_else(|| self.target.clone());
         target.check()?;
@@ -275,7 +269,7 @@ impl DecisionMaker {
         state: &RegistrySnapshot,
         now: Timestamp,
         request: &GrantRequest,
-    ) -> Result<(), RegistryError> {
+    ) -> RegistryResult<()> {
         match self {
             Self::Operator { id, role, .. } => may_operate(state, id, *role, &request.target),
             Self::Supervisor { credential } => {
@@ -310,7 +304,7 @@ impl DecisionMaker {
         state: &RegistrySnapshot,
         caller: &EventCaller,
         request: &GrantRequest,
-    ) -> Result<Option<SelfApprovalLink>, RegistryError> {
+    ) -> RegistryResult<Option<SelfApprovalLink>> {
         let link = match self {
             Self::Operator { id, .. } => SelfApprovalLink::to_operator(state, id, caller, request),
             Self::Supervisor { credential } => {
@@ -326,13 +320,12 @@ impl DecisionMaker {
         }
     }
 
-    /// Whether they may take this grant back.
     pub(super) fn may_take_back(
         &self,
         state: &RegistrySnapshot,
         now: Timestamp,
         grant: &Grant,
-    ) -> Result<(), RegistryError> {
+    ) -> RegistryResult<()> {
         match self {
             Self::Operator { id, role, .. } => {
                 let principal = state.principals.get(&grant.principal);
@@ -354,7 +347,7 @@ impl DecisionMaker {
         state: &RegistrySnapshot,
         now: Timestamp,
         granted: &mut GrantTerms,
-    ) -> Result<(), RegistryError> {
+    ) -> RegistryResult<()> {
         match self {
             Self::Operator { role: OperatorRole::Admin, .. } => Ok(()),
             Self::Operator { id, role, .. } if state.owns(id, &granted.target) => {
@@ -394,7 +387,7 @@ fn may_operate(
     operator: &str,
     role: OperatorRole,
     target: &GrantTarget,
-) -> Result<(), RegistryError> {
+) -> RegistryResult<()> {
     if role >= OperatorRole::Approver || state.owns(operator, target) {
         return Ok(());
     }
@@ -414,7 +407,7 @@ impl SupervisorAccess {
         state: &RegistrySnapshot,
         credential: &str,
         now: Timestamp,
-    ) -> Result<Self, RegistryError> {
+    ) -> RegistryResult<Self> {
         let refused =
             RegistryError::Forbidden { reason: "only operators decide about access here" };
         if state.policy.mode != ApprovalMode::Supervisor {

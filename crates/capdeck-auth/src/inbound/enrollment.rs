@@ -9,10 +9,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AccessTokenRecord, Credential, CredentialKind, EventCaller, EventSubject, GrantRecipient,
-    GrantRequest, GrantTarget, LastUseTime, NewRequest, Registry, RegistryError, RegistryRecord,
-    RegistrySnapshot, RegistryTransaction, RequestSource, RequestStatus, Scopes, SourceAddress,
-    TokenHash, TokenKind, check_room, new_id, random, text,
+    AccessTokenRecord, Credential, CredentialKind, EnrollmentService, EventCaller, EventSubject,
+    GrantRecipient, GrantRequest, GrantTarget, LastUseTime, NewRequest, RegistryError,
+    RegistryRecord, RegistryResult, RegistrySnapshot, RegistryTransaction, RequestSource,
+    RequestStatus, Scopes, SourceAddress, TokenHash, TokenKind, check_room, new_id, random, text,
 };
 use crate::Secret;
 
@@ -43,7 +43,6 @@ pub struct Enrollment {
     pub(super) token: TokenHash,
 }
 
-/// What became of a sign-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EnrollmentStatus {
@@ -57,7 +56,6 @@ pub enum EnrollmentStatus {
     Expired,
 }
 
-/// A sign-up to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewEnrollment {
     pub client_id: String,
@@ -78,7 +76,6 @@ pub struct EnrollmentResult {
     pub token: Option<Secret>,
 }
 
-/// A sign-up as it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnrollmentState {
     pub enrollment: Enrollment,
@@ -93,7 +90,6 @@ pub struct EnrollmentState {
 }
 
 impl EnrollmentStatus {
-    /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -106,19 +102,13 @@ impl EnrollmentStatus {
     }
 }
 
-/// Agents that sign up without a browser.
-#[derive(Debug, Clone, Copy)]
-pub struct EnrollmentService<'a> {
-    pub(super) registry: &'a Registry,
-}
-
 impl EnrollmentService<'_> {
     /// Signs an agent up. Until it is decided, the same client asking for the same role in the same place is one sign-up.
     pub async fn enroll(
         self,
         caller: &EventCaller,
         new: NewEnrollment,
-    ) -> Result<EnrollmentResult, RegistryError> {
+    ) -> RegistryResult<EnrollmentResult> {
         let interval = self.interval();
         self.registry
             .change(caller, "enrollment.create", EventSubject::default(), move |draft| {
@@ -135,7 +125,7 @@ impl EnrollmentService<'_> {
         caller: &EventCaller,
         id: &str,
         token: &str,
-    ) -> Result<EnrollmentState, RegistryError> {
+    ) -> RegistryResult<EnrollmentState> {
         let polled = self.read_state(id, token);
         if let Err(error) = &polled {
             let subject = if error.code() == "not_found" {
@@ -149,12 +139,7 @@ impl EnrollmentService<'_> {
     }
 
     /// Takes a sign-up back, for the holder of its token. One that was approved ends with its connection.
-    pub async fn withdraw(
-        self,
-        caller: &EventCaller,
-        id: &str,
-        token: &str,
-    ) -> Result<(), RegistryError> {
+    pub async fn withdraw(self, caller: &EventCaller, id: &str, token: &str) -> RegistryResult<()> {
         let (id, hash) = (id.to_owned(), TokenHash::of(token));
         self.registry
             .change(caller, "enrollment.withdraw", EventSubject::default(), move |draft| {
@@ -173,14 +158,12 @@ impl EnrollmentService<'_> {
             .await
     }
 
-    /// A sign-up by id, for operators.
     pub fn get(self, id: &str) -> Option<EnrollmentState> {
         let state = self.registry.state();
         let found = state.enrollments.get(id)?.clone();
         state.enrollment_state(found, self.registry.now(), self.interval()).ok()
     }
 
-    /// Whether a token is that of an enrollment.
     pub fn is_token(self, id: &str, token: &str) -> bool {
         let hash = TokenHash::of(token);
         self.registry.state().enrollments.get(id).is_some_and(|one| one.token.is(&hash))
@@ -191,7 +174,7 @@ impl EnrollmentService<'_> {
         self.registry.state().enrollments.values().find(|one| one.request == request).cloned()
     }
 
-    fn read_state(self, id: &str, token: &str) -> Result<EnrollmentState, RegistryError> {
+    fn read_state(self, id: &str, token: &str) -> RegistryResult<EnrollmentState> {
         let (state, now, hash) = (self.registry.state(), self.registry.now(), TokenHash::of(token));
         let found = state.enrollment_with(id, &hash)?;
         self.registry.inner.volatile.record_poll(
@@ -209,7 +192,7 @@ impl EnrollmentService<'_> {
 
 impl RegistrySnapshot {
     /// The sign-up with this token. A wrong token and a wrong id give the same error.
-    fn enrollment_with(&self, id: &str, token: &TokenHash) -> Result<&Enrollment, RegistryError> {
+    fn enrollment_with(&self, id: &str, token: &TokenHash) -> RegistryResult<&Enrollment> {
         let found = self.enrollments.get(id).filter(|one| one.token.is(token));
         found.ok_or_else(|| RegistryError::not_found(Enrollment::NAME, id))
     }
@@ -226,13 +209,12 @@ impl RegistrySnapshot {
         self.enrollments.values().filter(waits).find(|one| letters(&one.user_code) == code)
     }
 
-    /// What became of a sign-up.
     pub(super) fn enrollment_state(
         &self,
         enrollment: Enrollment,
         now: Timestamp,
         interval: u64,
-    ) -> Result<EnrollmentState, RegistryError> {
+    ) -> RegistryResult<EnrollmentState> {
         let request = self.requests.get(&enrollment.request).cloned();
         let gone = || RegistryError::not_found(Enrollment::NAME, &enrollment.id);
         let request = request.ok_or_else(gone)?.at(now);
@@ -265,10 +247,7 @@ impl RegistrySnapshot {
 }
 
 impl RegistryTransaction<'_> {
-    fn enroll(
-        &mut self,
-        new: &NewEnrollment,
-    ) -> Result<(Enrollment, Option<Secret>), RegistryError> {
+    fn enroll(&mut self, new: &NewEnrollment) -> RegistryResult<(Enrollment, Option<Secret>)> {
         let client_id = text::name("client_id", &new.client_id)?;
         let client_name =
             text::name("client_name", new.client_name.as_deref().unwrap_or(&client_id))?;
@@ -383,7 +362,7 @@ impl RegistryTransaction<'_> {
 }
 
 /// Eight letters in two groups, without those that look like others. 40 bits, for one day, behind a limit of attempts.
-fn user_code() -> Result<String, RegistryError> {
+fn user_code() -> RegistryResult<String> {
     const LETTERS: [char; 32] = [
         'A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'J', 'K', 'L', 'M', 'N', 'P', 'Q', 'R', 'S', 'T',
         'U', 'V', 'W', 'X', 'Y', 'Z', '2', '3', '4', '5', '6', '7', '8', '9',

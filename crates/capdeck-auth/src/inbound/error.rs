@@ -43,7 +43,6 @@ pub enum TokenRefusal {
 }
 
 impl TokenRefusal {
-    /// The word for it in an answer.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::InvalidRequest => "invalid_request",
@@ -54,6 +53,8 @@ impl TokenRefusal {
         }
     }
 }
+
+pub type RegistryResult<T> = Result<T, RegistryError>;
 
 /// Why a change was not made, or a question has no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -19,12 +19,10 @@ pub struct EventCaller {
 }
 
 impl EventCaller {
-    /// A known caller.
     pub fn new(id: impl Into<String>, address: Option<IpAddr>) -> Self {
         Self { id: id.into(), address, browser: None }
     }
 
-    /// An unknown caller.
     pub fn unknown(address: Option<IpAddr>) -> Self {
         Self { id: String::new(), address, browser: None }
     }

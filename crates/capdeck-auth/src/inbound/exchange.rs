@@ -1,13 +1,14 @@
 //! A client redeems its code, renews its tokens and gives them back (RFC 7009). Each refresh token works once; one that comes
-//! //! back later means that two have it, and ends the connection. A client that lost the response may ask again for a short while
-//! //! and gets the same one.
+//! back later means that two have it, and ends the connection. A client that lost the response may ask again for a short while
+//! and gets the same one.
 
 use jiff::Timestamp;
 
 use super::{
     AccessTokenRecord, Credential, CredentialKind, EventCaller, EventSubject, NewAuthorizationCode,
-    OAuthClient, RefreshTokenRecord, RegistryError, RegistrySnapshot, RegistryTransaction, Scopes,
-    TokenHash, TokenKind, TokenRefusal, TokenService, UsedRefreshToken, random,
+    OAuthClient, RefreshTokenRecord, RegistryError, RegistryResult, RegistrySnapshot,
+    RegistryTransaction, Scopes, TokenHash, TokenKind, TokenRefusal, TokenService,
+    UsedRefreshToken, random,
 };
 use crate::Secret;
 
@@ -21,7 +22,6 @@ pub struct ClientProof {
     pub secret: Option<Secret>,
 }
 
-/// What came with a code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeRedemption {
     pub client: ClientProof,
@@ -50,7 +50,7 @@ impl TokenService<'_> {
         self,
         caller: &EventCaller,
         redemption: CodeRedemption,
-    ) -> Result<TokenSet, RegistryError> {
+    ) -> RegistryResult<TokenSet> {
         let subject = EventSubject::client(&redemption.client.client_id);
         let redeem = move |draft: &mut RegistryTransaction<'_>| draft.redeem_code(&redemption);
         self.registry.change(caller, "credential.issue", subject, redeem).await
@@ -61,7 +61,7 @@ impl TokenService<'_> {
         self,
         caller: &EventCaller,
         renewal: TokenRenewal,
-    ) -> Result<TokenSet, RegistryError> {
+    ) -> RegistryResult<TokenSet> {
         let subject = EventSubject::client(&renewal.client.client_id);
         let renew = move |draft: &mut RegistryTransaction<'_>| draft.renew_tokens(&renewal);
         self.registry.change(caller, "credential.refresh", subject, renew).await
@@ -74,7 +74,7 @@ impl TokenService<'_> {
         caller: &EventCaller,
         client: ClientProof,
         token: Secret,
-    ) -> Result<(), RegistryError> {
+    ) -> RegistryResult<()> {
         let subject = EventSubject::client(&client.client_id);
         self.registry
             .change(caller, "credential.revoke", subject, move |draft| {
@@ -101,7 +101,7 @@ impl RegistrySnapshot {
         &self,
         proof: &ClientProof,
         now: Timestamp,
-    ) -> Result<OAuthClient, RegistryError> {
+    ) -> RegistryResult<OAuthClient> {
         let refused = || {
             let reason = "this client is not known here, or its secret is wrong";
             RegistryError::token(TokenRefusal::InvalidClient, reason)
@@ -135,7 +135,7 @@ impl RegistrySnapshot {
 }
 
 impl RegistryTransaction<'_> {
-    fn redeem_code(&mut self, redemption: &CodeRedemption) -> Result<TokenSet, RegistryError> {
+    fn redeem_code(&mut self, redemption: &CodeRedemption) -> RegistryResult<TokenSet> {
         let refused = |reason| RegistryError::token(TokenRefusal::InvalidGrant, reason);
         let client = self.state.proven_client(&redemption.client, self.now)?;
         let hash = TokenHash::of(redemption.code.expose());
@@ -190,12 +190,11 @@ impl RegistryTransaction<'_> {
         self.give_tokens(credential, family)
     }
 
-    /// Gives a connection its next tokens.
     pub(super) fn give_tokens(
         &mut self,
         mut credential: Credential,
         family: [u8; 16],
-    ) -> Result<TokenSet, RegistryError> {
+    ) -> RegistryResult<TokenSet> {
         /// Older access tokens stay until they are over, but not without limit.
         const MAX_ACCESS_TOKENS: usize = 4;
         let now = self.now;
@@ -259,7 +258,7 @@ impl RegistryTransaction<'_> {
         }
     }
 
-    fn renew_tokens(&mut self, renewal: &TokenRenewal) -> Result<TokenSet, RegistryError> {
+    fn renew_tokens(&mut self, renewal: &TokenRenewal) -> RegistryResult<TokenSet> {
         let refused = |reason| RegistryError::token(TokenRefusal::InvalidGrant, reason);
         let unknown = || refused("this token is not known, over or used up");
         let client = self.state.proven_client(&renewal.client, self.now)?;
@@ -320,7 +319,6 @@ impl RegistryTransaction<'_> {
     }
 }
 
-/// What came with a request for new tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenRenewal {
     pub client: ClientProof,

@@ -23,7 +23,6 @@ const MAX_WAIT_OF_KNOWN_SOURCE: Duration = Duration::from_secs(1);
 const KNOWN_SOURCE_LIFETIME: Duration = Duration::from_secs(24 * 3600);
 /// How often the time of an address that sends the right admin key is written down.
 const KNOWN_SOURCE_INTERVAL: Duration = Duration::from_secs(3600);
-/// How many addresses that sent the right admin key are remembered.
 const MAX_KNOWN_SOURCES: usize = 1_000;
 
 /// Failed credentials of every class. One table for everything that accepts a credential.
@@ -95,7 +94,6 @@ impl FailedCredentials {
         Ok(())
     }
 
-    /// Counts a credential that opened nothing.
     pub fn record(&self, address: Option<IpAddr>, class: CredentialClass) -> FailedAttempt {
         let (source, now) = (SourceAddress::from(address), self.clock.now());
         let rule = self.rule(source, class, now);
@@ -198,7 +196,6 @@ impl CredentialClass {
         if is_share { Self::ShareToken } else { Self::AdminKey }
     }
 
-    /// Its name in the audit and in metrics.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::AdminKey => "admin_key",
@@ -244,7 +241,6 @@ impl CredentialClass {
     }
 }
 
-/// How failures are held against their sender.
 #[derive(Debug, Clone, Copy)]
 struct BackoffRule {
     /// Failures that cost nothing. The wait after the next one is a second, and doubles with each.
@@ -254,7 +250,6 @@ struct BackoffRule {
     pub(super) forget_after: Duration,
 }
 
-/// How many senders and classes are remembered.
 pub(super) const MAX_ENTRIES: usize = 10_000;
 /// An attempt after this long without one starts a burst of its own.
 const BURST_GAP: Duration = Duration::from_secs(5 * 60);

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::records::each_collection;
 use super::{
     OpenRegistryError, RecordCollection, RegistryError, RegistryRecord, RegistryRecords,
-    RegistryStore,
+    RegistryResult,
 };
 use crate::private_file::{self, FileLock};
 
@@ -29,7 +29,18 @@ const SERVING_FILE: &str = "serving";
 /// What the names of files that are being written start with.
 const TEMPORARY: &str = ".tmp";
 
-/// A registry's folder. Taken with a lock, so that nothing else writes it.
+/// Stores the records of one registry in a folder, under a lock.
+///
+/// The registry has all records in memory, decides every question from them, and calls the store from one thread at a time. A
+/// transaction takes the records of [`Self::refresh`] and of the commits since, changes a copy, and commits it. The store
+/// guarantees:
+///
+/// - **Atomic.** A commit is stored whole or not at all, also when the process or the machine stops in the middle.
+/// - **Serialised.** A commit replaces exactly the records that it names as `before`; the lock keeps other processes out.
+/// - **Ordered.** Commits take effect in the order of their calls, each with all commits before it.
+/// - **Durable.** When [`Self::commit`] returns, the records are on disk. The registry acknowledges a change only then.
+/// - **Faithful.** Records come back as they were committed. One that this version cannot read is an error, never left out: it may
+///   restrict something.
 #[derive(Debug)]
 pub(super) struct RegistryFileStore {
     folder: PathBuf,
@@ -42,7 +53,6 @@ pub(super) struct RegistryFileStore {
     place: Option<String>,
 }
 
-/// New texts of files, by name.
 type FileTexts = BTreeMap<&'static str, String>;
 
 #[derive(Serialize, Deserialize)]
@@ -57,7 +67,6 @@ struct FormatVersion {
     form: u64,
 }
 
-/// A change of several files.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PendingChange<N: Ord> {
@@ -79,8 +88,15 @@ macro_rules! file_names {
 }
 const FILES: [&str; 11] = each_collection!(file_names);
 
-impl RegistryStore for RegistryFileStore {
-    fn refresh(&mut self) -> Result<Option<RegistryRecords>, OpenRegistryError> {
+impl RegistryFileStore {
+    pub(super) fn new(folder: PathBuf) -> Self {
+        let pending_files = FileTexts::new();
+        Self { folder, lock: None, has_change: false, pending_files, place: None }
+    }
+
+    /// Returns the records once the folder is there and locked; later the registry has the newest ones itself. A folder that
+    /// does not exist has no records and is not created.
+    pub(super) fn refresh(&mut self) -> Result<Option<RegistryRecords>, OpenRegistryError> {
         if self.lock.is_some() || !self.folder.is_dir() {
             return Ok(None);
         }
@@ -88,11 +104,11 @@ impl RegistryStore for RegistryFileStore {
         self.load().map(Some)
     }
 
-    fn commit(
+    pub(super) fn commit(
         &mut self,
         before: &RegistryRecords,
         after: &RegistryRecords,
-    ) -> Result<(), RegistryError> {
+    ) -> RegistryResult<()> {
         let texts = changed_texts(before, after)?;
         if self.lock.is_none() {
             self.lock_new_folder()?;
@@ -100,7 +116,8 @@ impl RegistryStore for RegistryFileStore {
         self.write(texts)
     }
 
-    fn save_last_used(&mut self, records: &RegistryRecords) -> Result<(), RegistryError> {
+    /// Stores the times of last use, which change without a transaction, if anything is stored at all.
+    pub(super) fn save_last_used(&mut self, records: &RegistryRecords) -> RegistryResult<()> {
         if self.lock.is_none() {
             return Ok(());
         }
@@ -113,17 +130,11 @@ impl RegistryStore for RegistryFileStore {
         self.write(changed_texts(&without, records)?)
     }
 
-    fn announce(&mut self, place: String) -> Result<(), RegistryError> {
+    /// Stores where this process serves, for other processes that find the registry in use.
+    pub(super) fn announce(&mut self, place: String) -> RegistryResult<()> {
         self.place = Some(place);
         let path = self.folder.join(SERVING_FILE);
         if self.lock.is_some() { self.write_place().map_err(failed(&path)) } else { Ok(()) }
-    }
-}
-
-impl RegistryFileStore {
-    pub(super) fn new(folder: PathBuf) -> Self {
-        let pending_files = FileTexts::new();
-        Self { folder, lock: None, has_change: false, pending_files, place: None }
     }
 
     /// Takes the folder, and finishes what an earlier process began.
@@ -182,7 +193,7 @@ impl RegistryFileStore {
     }
 
     /// Replaces files, all or none. Once this succeeded the change stays, whatever happens to the process.
-    fn write(&mut self, texts: FileTexts) -> Result<(), RegistryError> {
+    fn write(&mut self, texts: FileTexts) -> RegistryResult<()> {
         if let [(name, text)] = &Vec::from_iter(&texts)[..]
             && !self.has_change
         {
@@ -246,10 +257,7 @@ impl RegistryFileStore {
 }
 
 /// The new texts of the files that a change is about.
-fn changed_texts(
-    before: &RegistryRecords,
-    after: &RegistryRecords,
-) -> Result<FileTexts, RegistryError> {
+fn changed_texts(before: &RegistryRecords, after: &RegistryRecords) -> RegistryResult<FileTexts> {
     let mut texts = FileTexts::new();
     macro_rules! texts {
         ($($field:ident: $record:ty[$id:ident] = $name:literal),*) => {
@@ -266,8 +274,7 @@ fn changed_texts(
     Ok(texts)
 }
 
-/// The text of a file with this content.
-fn text(items: &impl Serialize) -> Result<String, RegistryError> {
+fn text(items: &impl Serialize) -> RegistryResult<String> {
     let failed = |error: serde_json::Error| RegistryError::Disk {
         path: "a file".to_owned(),
         reason: error.to_string(),

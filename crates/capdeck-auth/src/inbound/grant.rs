@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     AccessGrantService, DecisionMaker, EventCaller, EventSubject, GrantTarget, RegistryError,
-    RegistryTransaction, Scopes, SelfApprovalLink, check_room,
+    RegistryResult, RegistryTransaction, Scopes, SelfApprovalLink, check_room,
 };
 
 /// What somebody may use, as it was approved.
@@ -54,7 +54,6 @@ impl Grant {
 }
 
 impl AccessGrantService<'_> {
-    /// A grant by id.
     pub fn get(self, id: &str) -> Option<Grant> {
         self.registry.state().grants.get(id).cloned()
     }
@@ -80,7 +79,7 @@ impl AccessGrantService<'_> {
         caller: &EventCaller,
         decider: &DecisionMaker,
         id: &str,
-    ) -> Result<Grant, RegistryError> {
+    ) -> RegistryResult<Grant> {
         let (id, decider) = (id.to_owned(), decider.clone());
         self.registry
             .change(caller, "grant.revoke", EventSubject::id(&id), move |draft| {
@@ -113,7 +112,7 @@ impl RegistryTransaction<'_> {
     }
 
     /// Puts a grant in force. Older ones that it makes pointless are taken back, so that repeated sign-ins leave no heap.
-    pub(super) fn put_grant(&mut self, grant: Grant) -> Result<(), RegistryError> {
+    pub(super) fn put_grant(&mut self, grant: Grant) -> RegistryResult<()> {
         let now = self.now;
         let limit = self.options.limits.grants;
         let grants = &self.state.grants;

@@ -5,7 +5,8 @@ use jiff::Timestamp;
 
 use super::{
     AccessGrantService, ClientService, Credential, DecisionMaker, Grant, GrantRequest, OAuthClient,
-    PrincipalRecord, RegistryError, RequestSource, RequestStatus, TokenService, capsule_id_of,
+    PrincipalRecord, RegistryError, RegistryResult, RequestSource, RequestStatus, TokenService,
+    capsule_id_of,
 };
 
 /// Which requests are wanted. What is left out does not matter.
@@ -60,7 +61,7 @@ impl AccessGrantService<'_> {
         self,
         query: &RequestQuery,
         page: &PageRequest,
-    ) -> Result<RegistryPage<GrantRequest>, RegistryError> {
+    ) -> RegistryResult<RegistryPage<GrantRequest>> {
         let (state, now) = (self.registry.state(), self.registry.now());
         // No request has the empty id, so an unknown code finds nothing.
         let signed_up = query.user_code.as_deref().map(|code| {
@@ -83,12 +84,11 @@ impl AccessGrantService<'_> {
         Ok(found.map(|request| request.at(now)))
     }
 
-    /// Grants.
     pub fn list(
         self,
         query: &GrantQuery,
         page: &PageRequest,
-    ) -> Result<RegistryPage<Grant>, RegistryError> {
+    ) -> RegistryResult<RegistryPage<Grant>> {
         let (state, now) = (self.registry.state(), self.registry.now());
         let is_wanted = |one: &&Grant| {
             is_about(query.capsule.as_ref(), one.target.capsule_id())
@@ -100,12 +100,11 @@ impl AccessGrantService<'_> {
 }
 
 impl TokenService<'_> {
-    /// Connections.
     pub fn credentials(
         self,
         query: &CredentialQuery,
         page: &PageRequest,
-    ) -> Result<RegistryPage<Credential>, RegistryError> {
+    ) -> RegistryResult<RegistryPage<Credential>> {
         let (state, now) = (self.registry.state(), self.registry.now());
         let is_wanted = |one: &&Credential| {
             let reaches = |capsule: &String| {
@@ -122,26 +121,18 @@ impl TokenService<'_> {
 }
 
 impl ClientService<'_> {
-    /// Clients.
-    pub fn list(self, page: &PageRequest) -> Result<RegistryPage<OAuthClient>, RegistryError> {
+    pub fn list(self, page: &PageRequest) -> RegistryResult<RegistryPage<OAuthClient>> {
         page.cut(self.registry.state().clients.values(), |one| (one.created_at, &one.id))
     }
 
-    /// Principals.
-    pub fn principals(
-        self,
-        page: &PageRequest,
-    ) -> Result<RegistryPage<PrincipalRecord>, RegistryError> {
+    pub fn principals(self, page: &PageRequest) -> RegistryResult<RegistryPage<PrincipalRecord>> {
         page.cut(self.registry.state().principals.values(), |one| (one.created_at, &one.id))
     }
 }
 
-/// How many items a part has by default.
 const DEFAULT_PAGE_SIZE: usize = 50;
-/// How many items a part has at most.
 const MAX_PAGE_SIZE: usize = 200;
 
-/// Which part of a list is wanted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PageRequest {
     /// What the part before said.
@@ -150,7 +141,6 @@ pub struct PageRequest {
     pub limit: Option<usize>,
 }
 
-/// A part of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegistryPage<T> {
     pub items: Vec<T>,
@@ -164,7 +154,7 @@ impl PageRequest {
         &self,
         items: impl Iterator<Item = &'a T>,
         sort_key: impl Fn(&T) -> (Timestamp, &str),
-    ) -> Result<RegistryPage<T>, RegistryError> {
+    ) -> RegistryResult<RegistryPage<T>> {
         let after = self.cursor.as_deref().map(read).transpose()?;
         let limit = self.limit.unwrap_or(DEFAULT_PAGE_SIZE).clamp(1, MAX_PAGE_SIZE);
         let is_after = |item: &&T| {
@@ -185,7 +175,7 @@ fn write((at, id): (Timestamp, &str)) -> String {
     URL_SAFE_NO_PAD.encode(format!("{} {id}", at.as_millisecond()))
 }
 
-fn read(cursor: &str) -> Result<(Timestamp, String), RegistryError> {
+fn read(cursor: &str) -> RegistryResult<(Timestamp, String)> {
     let decoded = || -> Option<(Timestamp, String)> {
         let text = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
         let (at, id) = text.split_once(' ')?;
@@ -195,7 +185,6 @@ fn read(cursor: &str) -> Result<(Timestamp, String), RegistryError> {
 }
 
 impl<T> RegistryPage<T> {
-    /// The same part with other items.
     pub fn map<U>(self, item: impl FnMut(T) -> U) -> RegistryPage<U> {
         RegistryPage {
             items: self.items.into_iter().map(item).collect(),

@@ -5,8 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    EventCaller, EventSubject, LastUseTime, OperatorRole, Registry, RegistryError,
-    RegistrySnapshot, RegistryTransaction, TokenHash, TokenKind, check_room, new_id, text,
+    EventCaller, EventSubject, LastUseTime, OperatorRole, OperatorService, RegistryError,
+    RegistryResult, RegistrySnapshot, RegistryTransaction, TokenHash, TokenKind, check_room,
+    new_id, text,
 };
 use crate::{ProviderIdentity, Secret};
 
@@ -53,7 +54,6 @@ pub enum OperatorAccount {
     Email(#[schemars(length(min = 3, max = 100))] String),
 }
 
-/// An operator at the dashboard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AuthenticatedOperator {
     pub id: String,
@@ -61,7 +61,6 @@ pub struct AuthenticatedOperator {
     pub role: OperatorRole,
 }
 
-/// An operator to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewOperator {
     pub name: String,
@@ -88,12 +87,11 @@ pub struct IssuedOperatorKey {
 }
 
 impl Operator {
-    /// Who they are.
     pub fn authenticated(&self) -> AuthenticatedOperator {
         AuthenticatedOperator { id: self.id.clone(), name: self.name.clone(), role: self.role }
     }
 
-    fn make_key(&mut self) -> Result<Secret, RegistryError> {
+    fn make_key(&mut self) -> RegistryResult<Secret> {
         const KEY_HINT_LENGTH: usize = 4;
         let key = TokenKind::Operator.create()?;
         let hint = key
@@ -123,12 +121,10 @@ impl OperatorSubject {
 }
 
 impl AuthenticatedOperator {
-    /// The holder of the admin key.
     pub fn admin() -> Self {
         Self::built_in(ADMIN_OPERATOR, "Admin")
     }
 
-    /// The person at this machine.
     pub fn local() -> Self {
         Self::built_in(LOCAL_OPERATOR, "This machine")
     }
@@ -158,11 +154,7 @@ impl RegistrySnapshot {
         Some(operator)
     }
 
-    fn check_subject(
-        &self,
-        subject: Option<&OperatorSubject>,
-        except: &str,
-    ) -> Result<(), RegistryError> {
+    fn check_subject(&self, subject: Option<&OperatorSubject>, except: &str) -> RegistryResult<()> {
         let Some(subject) = subject else { return Ok(()) };
         let is_account = match &subject.account {
             OperatorAccount::Subject(name) => !name.is_empty() && name.len() <= 255,
@@ -190,11 +182,7 @@ impl RegistrySnapshot {
 }
 
 impl RegistryTransaction<'_> {
-    /// Makes an operator.
-    pub(super) fn add_operator(
-        &mut self,
-        new: NewOperator,
-    ) -> Result<IssuedOperatorKey, RegistryError> {
+    pub(super) fn add_operator(&mut self, new: NewOperator) -> RegistryResult<IssuedOperatorKey> {
         let limit = self.options.limits.operators;
         check_room("operators", self.state.operators.len(), limit)?;
         let name = text::name("name", &new.name)?;
@@ -219,10 +207,7 @@ impl RegistryTransaction<'_> {
     }
 
     /// Makes a member of a person who signed in.
-    pub(super) fn welcome(
-        &mut self,
-        identity: &ProviderIdentity,
-    ) -> Result<Operator, RegistryError> {
+    pub(super) fn welcome(&mut self, identity: &ProviderIdentity) -> RegistryResult<Operator> {
         let subject = OperatorSubject {
             issuer: identity.issuer.clone(),
             account: OperatorAccount::Subject(identity.subject.clone()),
@@ -237,7 +222,7 @@ impl RegistryTransaction<'_> {
     }
 
     /// A name for the person: theirs, or their address where another one has it.
-    fn free_name(&self, identity: &ProviderIdentity) -> Result<String, RegistryError> {
+    fn free_name(&self, identity: &ProviderIdentity) -> RegistryResult<String> {
         let named = [identity.name.as_ref(), identity.email.as_ref(), Some(&identity.subject)];
         let usable = named.into_iter().flatten().filter_map(|name| text::name("name", name).ok());
         let is_free = |name: &String| self.state.operators.values().all(|one| one.name != *name);
@@ -248,21 +233,13 @@ impl RegistryTransaction<'_> {
     }
 }
 
-/// Operators: the people with the dashboard.
-#[derive(Debug, Clone, Copy)]
-pub struct OperatorService<'a> {
-    pub(super) registry: &'a Registry,
-}
-
 impl OperatorService<'_> {
-    /// Every operator, by name.
     pub fn list(self) -> Vec<Operator> {
         let mut operators: Vec<_> = self.registry.state().operators.values().cloned().collect();
         operators.sort_by(|one, other| one.name.cmp(&other.name));
         operators
     }
 
-    /// An operator by id.
     pub fn get(self, id: &str) -> Option<Operator> {
         self.registry.state().operators.get(id).cloned()
     }
@@ -285,12 +262,11 @@ impl OperatorService<'_> {
         self.registry.state().operator_with_key(key).is_some()
     }
 
-    /// Makes an operator.
     pub async fn create(
         self,
         caller: &EventCaller,
         new: NewOperator,
-    ) -> Result<IssuedOperatorKey, RegistryError> {
+    ) -> RegistryResult<IssuedOperatorKey> {
         let add = move |draft: &mut RegistryTransaction<'_>| draft.add_operator(new);
         self.registry.change(caller, "operator.create", EventSubject::default(), add).await
     }
@@ -302,7 +278,7 @@ impl OperatorService<'_> {
         caller: &EventCaller,
         id: &str,
         update: OperatorUpdate,
-    ) -> Result<Operator, RegistryError> {
+    ) -> RegistryResult<Operator> {
         let id = id.to_owned();
         self.registry
             .change(caller, "operator.update", EventSubject::id(&id), move |draft| {
@@ -333,7 +309,7 @@ impl OperatorService<'_> {
         self,
         caller: &EventCaller,
         id: &str,
-    ) -> Result<IssuedOperatorKey, RegistryError> {
+    ) -> RegistryResult<IssuedOperatorKey> {
         let id = id.to_owned();
         self.registry
             .change(caller, "operator.key", EventSubject::id(&id), move |draft| {
@@ -348,7 +324,7 @@ impl OperatorService<'_> {
 
     /// Removes an operator with their key, their sessions, and all that their own programs hold. What they granted to the
     /// programs of others stays.
-    pub async fn remove(self, caller: &EventCaller, id: &str) -> Result<(), RegistryError> {
+    pub async fn remove(self, caller: &EventCaller, id: &str) -> RegistryResult<()> {
         let id = id.to_owned();
         self.registry
             .change(caller, "operator.remove", EventSubject::id(&id), move |draft| {

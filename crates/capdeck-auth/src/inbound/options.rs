@@ -6,7 +6,6 @@ use jiff::Timestamp;
 
 use super::{AuditSink, RedirectPolicy};
 
-/// Settings of a registry.
 #[derive(Debug, Clone, Default)]
 pub struct RegistryOptions {
     pub clock: RegistryClock,
@@ -18,7 +17,6 @@ pub struct RegistryOptions {
     pub audit: Option<Arc<dyn AuditSink>>,
 }
 
-/// How long things last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegistryLifetimes {
     pub access_token: Duration,
@@ -116,7 +114,6 @@ impl Default for RegistryLimits {
 pub struct RegistryClock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 
 impl RegistryClock {
-    /// A clock of one's own.
     pub fn from_fn(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
     }

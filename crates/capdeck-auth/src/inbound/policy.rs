@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    EventCaller, EventSubject, GrantRequest, GrantTarget, GrantTerms, OAuthScope, Registry,
-    RegistryError, RegistryTransaction, RequestSource, Role,
+    ApprovalService, EventCaller, EventSubject, GrantRequest, GrantTarget, GrantTerms, OAuthScope,
+    RegistryError, RegistryResult, RegistryTransaction, RequestSource, Role,
 };
 
 /// How access requests are decided.
@@ -28,7 +28,6 @@ pub struct GrantPolicy {
 
 // The comments of the types with a JSON Schema are texts of the REST API's document.
 
-/// Who decides.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ApprovalMode {
@@ -41,7 +40,6 @@ pub enum ApprovalMode {
     Policy,
 }
 
-/// One rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PolicyRule")]
@@ -95,14 +93,7 @@ pub enum RuleAction {
     Human,
 }
 
-/// How requests are decided: the policy, and profiles for approvals.
-#[derive(Debug, Clone, Copy)]
-pub struct ApprovalService<'a> {
-    pub(super) registry: &'a Registry,
-}
-
 impl ApprovalService<'_> {
-    /// The policy in force.
     pub fn policy(self) -> GrantPolicy {
         GrantPolicy::clone(&self.registry.state().policy)
     }
@@ -112,7 +103,7 @@ impl ApprovalService<'_> {
         self,
         caller: &EventCaller,
         policy: GrantPolicy,
-    ) -> Result<GrantPolicy, RegistryError> {
+    ) -> RegistryResult<GrantPolicy> {
         self.registry
             .change(caller, "settings.update", EventSubject::id("policy"), move |draft| {
                 policy.check(draft.options.limits.policy_rules)?;
@@ -124,7 +115,7 @@ impl ApprovalService<'_> {
 }
 
 impl GrantPolicy {
-    fn check(&self, limit: usize) -> Result<(), RegistryError> {
+    fn check(&self, limit: usize) -> RegistryResult<()> {
         if self.rules.len() > limit {
             return Err(RegistryError::Full { what: "rules", limit });
         }
@@ -178,10 +169,7 @@ impl RuleMatch {
 
 impl RegistryTransaction<'_> {
     /// Lets the rules decide, if they do.
-    pub(super) fn apply_policy(
-        &mut self,
-        request: GrantRequest,
-    ) -> Result<GrantRequest, RegistryError> {
+    pub(super) fn apply_policy(&mut self, request: GrantRequest) -> RegistryResult<GrantRequest> {
         let policy = std::sync::Arc::clone(&self.state.policy);
         if policy.mode != ApprovalMode::Policy {
             return Ok(request);
@@ -207,7 +195,6 @@ impl RegistryTransaction<'_> {
     }
 }
 
-/// Who decided what a rule decided.
 const POLICY_DECIDER: &str = "policy";
 
 impl GrantRule {
@@ -260,7 +247,6 @@ impl IpNetwork {
         (length <= longest).then_some(Self { start, length })
     }
 
-    /// Whether an address is one of them.
     pub fn holds(&self, address: IpAddr) -> bool {
         // An IPv4 address may come in the clothes of IPv6.
         match (self.start, address.to_canonical()) {

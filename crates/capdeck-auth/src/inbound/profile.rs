@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ApprovalService, DeckGrant, EventCaller, EventSubject, GrantTarget, GrantTerms, OAuthScope,
-    RegistryError, Role, Scopes, check_room, new_id, text,
+    RegistryError, RegistryResult, Role, Scopes, check_room, new_id, text,
 };
 
 /// Terms of access. A request that is approved with a profile is narrowed to it; later changes of the profile change no
@@ -54,24 +54,21 @@ pub struct ProfileTerms {
 }
 
 impl ApprovalService<'_> {
-    /// Every profile, by name.
     pub fn profiles(self) -> Vec<AccessProfile> {
         let mut profiles: Vec<_> = self.registry.state().profiles.values().cloned().collect();
         profiles.sort_by(|one, other| one.terms.name.cmp(&other.terms.name));
         profiles
     }
 
-    /// A profile by id.
     pub fn profile(self, id: &str) -> Option<AccessProfile> {
         self.registry.state().profiles.get(id).cloned()
     }
 
-    /// Makes a profile.
     pub async fn create_profile(
         self,
         caller: &EventCaller,
         terms: ProfileTerms,
-    ) -> Result<AccessProfile, RegistryError> {
+    ) -> RegistryResult<AccessProfile> {
         self.registry
             .change(caller, "settings.update", EventSubject::default(), move |draft| {
                 let limit = draft.options.limits.profiles;
@@ -88,13 +85,12 @@ impl ApprovalService<'_> {
             .await
     }
 
-    /// Replaces what a profile says.
     pub async fn update_profile(
         self,
         caller: &EventCaller,
         id: &str,
         terms: ProfileTerms,
-    ) -> Result<AccessProfile, RegistryError> {
+    ) -> RegistryResult<AccessProfile> {
         let id = id.to_owned();
         self.registry
             .change(caller, "settings.update", EventSubject::id(&id), move |draft| {
@@ -108,7 +104,7 @@ impl ApprovalService<'_> {
     }
 
     /// Removes a profile. Grants that were made with it stay.
-    pub async fn remove_profile(self, caller: &EventCaller, id: &str) -> Result<(), RegistryError> {
+    pub async fn remove_profile(self, caller: &EventCaller, id: &str) -> RegistryResult<()> {
         let id = id.to_owned();
         self.registry
             .change(caller, "settings.update", EventSubject::id(&id), move |draft| {
@@ -122,7 +118,7 @@ impl ProfileTerms {
     fn checked<'a>(
         mut self,
         mut others: impl Iterator<Item = &'a AccessProfile>,
-    ) -> Result<Self, RegistryError> {
+    ) -> RegistryResult<Self> {
         self.name = text::name("name", &self.name)?;
         if others.any(|other| other.terms.name == self.name) {
             return Err(RegistryError::Taken { what: "profile", name: self.name });
@@ -160,11 +156,7 @@ impl ProfileTerms {
 
 impl AccessProfile {
     /// Leaves what both the request and the profile allow.
-    pub(super) fn narrow(
-        &self,
-        wanted: &mut GrantTerms,
-        now: Timestamp,
-    ) -> Result<(), RegistryError> {
+    pub(super) fn narrow(&self, wanted: &mut GrantTerms, now: Timestamp) -> RegistryResult<()> {
         let terms = &self.terms;
         match &mut wanted.target {
             GrantTarget::Capsule { role, uri_prefixes, denied_prefixes, .. } => {
@@ -210,7 +202,7 @@ fn intersect_lists(
     one: &[String],
     other: &[String],
     covers: impl Fn(&str, &str) -> bool,
-) -> Result<Vec<String>, RegistryError> {
+) -> RegistryResult<Vec<String>> {
     if one.is_empty() || other.is_empty() {
         return Ok([one, other].concat());
     }

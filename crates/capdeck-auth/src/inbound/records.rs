@@ -14,12 +14,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwn
 
 use super::{
     AccessProfile, CapsuleOwner, Credential, Enrollment, Grant, GrantPolicy, GrantRequest,
-    OAuthClient, Operator, PrincipalRecord, RegistryError, SessionRecord,
+    OAuthClient, Operator, PrincipalRecord, RegistryError, RegistryResult, SessionRecord,
 };
 
-/// A record of one kind.
 pub(super) trait RegistryRecord: Clone + Serialize + DeserializeOwned {
-    /// What people call it.
     const NAME: &'static str;
 
     fn id(&self) -> &str;
@@ -42,7 +40,6 @@ impl<T: RegistryRecord> RecordCollection<T> {
         Ok(Self(Arc::new(map)))
     }
 
-    /// The records, to be changed.
     pub(super) fn edit(&mut self) -> &mut BTreeMap<String, T> {
         Arc::make_mut(&mut self.0)
     }
@@ -51,18 +48,16 @@ impl<T: RegistryRecord> RecordCollection<T> {
         self.edit().insert(record.id().to_owned(), record);
     }
 
-    /// A copy of a record.
-    pub(super) fn require(&self, id: &str) -> Result<T, RegistryError> {
+    pub(super) fn require(&self, id: &str) -> RegistryResult<T> {
         self.0.get(id).cloned().ok_or_else(|| RegistryError::not_found(T::NAME, id))
     }
 
-    pub(super) fn remove(&mut self, id: &str) -> Result<(), RegistryError> {
+    pub(super) fn remove(&mut self, id: &str) -> RegistryResult<()> {
         self.require(id)?;
         self.edit().remove(id);
         Ok(())
     }
 
-    /// Copies of some records.
     pub(super) fn select(&self, is_wanted: impl Fn(&T) -> bool) -> Vec<T> {
         self.0.values().filter(|record| is_wanted(record)).cloned().collect()
     }
@@ -155,7 +150,6 @@ pub struct LastUseTime(Arc<AtomicI64>);
 const NEVER_USED: i64 = i64::MIN;
 
 impl LastUseTime {
-    /// The time, if there was a use.
     pub fn get(&self) -> Option<Timestamp> {
         match self.0.load(Ordering::Relaxed) {
             NEVER_USED => None,

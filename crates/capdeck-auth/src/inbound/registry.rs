@@ -7,11 +7,10 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::broadcast;
 
 use super::{
-    AccessCache, AccessGrantService, AdminKey, ApprovalService, AuditEvent, AuthorizationCode,
-    CapsuleOwnerService, ClientService, EnrollmentService, EventCaller, EventSubject,
-    FailedCredentials, OpenRegistryError, OperatorService, RedirectPolicy, RegistryError,
-    RegistryEvent, RegistryFileStore, RegistryOptions, RegistrySnapshot, RegistryStore,
-    RenewalResponse, SessionService, TokenHash, TokenService,
+    AccessCache, AdminKey, AuditEvent, AuthorizationCode, EventCaller, EventSubject,
+    FailedCredentials, OpenRegistryError, RedirectPolicy, RegistryError, RegistryEvent,
+    RegistryFileStore, RegistryOptions, RegistryResult, RegistrySnapshot, RenewalResponse,
+    TokenHash,
 };
 
 /// How many events a follower may be behind before it misses some.
@@ -29,10 +28,45 @@ pub(super) struct RegistryInner {
     /// What is in force. Replaced whole, so a reader sees a change entirely or not at all.
     state: RwLock<Arc<RegistrySnapshot>>,
     /// Held while something is being changed.
-    store: Mutex<Box<dyn RegistryStore>>,
+    store: Mutex<RegistryFileStore>,
     pub(super) accesses: AccessCache,
     pub(super) volatile: TransientState,
     events: broadcast::Sender<RegistryEvent>,
+}
+
+/// The services of a registry, one for each subject. Their methods are beside the records that they change.
+macro_rules! services {
+    ($($(#[$doc:meta])* $method:ident: $service:ident;)*) => {
+        impl Registry {
+            $($(#[$doc])* pub fn $method(&self) -> $service<'_> {
+                $service { registry: self }
+            })*
+        }
+
+        $($(#[$doc])* #[derive(Debug, Clone, Copy)]
+        pub struct $service<'a> {
+            pub(super) registry: &'a Registry,
+        })*
+    };
+}
+
+services! {
+    /// Operators: the people with the dashboard.
+    operators: OperatorService;
+    /// Sessions of operators, and how they sign in.
+    sessions: SessionService;
+    /// Clients, and the principals that they are.
+    clients: ClientService;
+    /// Agents that sign up without a browser.
+    enrollments: EnrollmentService;
+    /// Requests for access, decisions about them, and the grants that they became.
+    grants: AccessGrantService;
+    /// How requests are decided: the policy, and profiles for approvals.
+    approval: ApprovalService;
+    /// Whose capsules are, and what ends with them.
+    capsules: CapsuleOwnerService;
+    /// Codes, tokens and the connections that they open.
+    tokens: TokenService;
 }
 
 impl Registry {
@@ -48,51 +82,11 @@ impl Registry {
             volatile: TransientState::new(&options),
             options,
             state: RwLock::new(Arc::new(RegistrySnapshot::new(records))),
-            store: Mutex::new(Box::new(store)),
+            store: Mutex::new(store),
             accesses: AccessCache::default(),
             events,
         });
         Ok(Self { inner })
-    }
-
-    /// Operators: the people with the dashboard.
-    pub fn operators(&self) -> OperatorService<'_> {
-        OperatorService { registry: self }
-    }
-
-    /// Sessions of operators, and how they sign in.
-    pub fn sessions(&self) -> SessionService<'_> {
-        SessionService { registry: self }
-    }
-
-    /// Clients, and the principals that they are.
-    pub fn clients(&self) -> ClientService<'_> {
-        ClientService { registry: self }
-    }
-
-    /// Agents that sign up without a browser.
-    pub fn enrollments(&self) -> EnrollmentService<'_> {
-        EnrollmentService { registry: self }
-    }
-
-    /// Requests for access, decisions about them, and the grants that they became.
-    pub fn grants(&self) -> AccessGrantService<'_> {
-        AccessGrantService { registry: self }
-    }
-
-    /// How requests are decided: the policy, and profiles for approvals.
-    pub fn approval(&self) -> ApprovalService<'_> {
-        ApprovalService { registry: self }
-    }
-
-    /// Whose capsules are, and what ends with them.
-    pub fn capsules(&self) -> CapsuleOwnerService<'_> {
-        CapsuleOwnerService { registry: self }
-    }
-
-    /// Codes, tokens and the connections that they open.
-    pub fn tokens(&self) -> TokenService<'_> {
-        TokenService { registry: self }
     }
 
     /// Every change and every refusal from now on, as it is recorded.
@@ -111,18 +105,17 @@ impl Registry {
     }
 
     /// Says where this process serves, for other processes that find the registry in use. Makes no folder for it.
-    pub async fn announce(&self, place: &str) -> Result<(), RegistryError> {
+    pub async fn announce(&self, place: &str) -> RegistryResult<()> {
         let (inner, place) = (Arc::clone(&self.inner), place.to_owned());
         blocking(move || inner.store.lock().announce(place)).await
     }
 
     /// Writes down when credentials were last used, if anything was used. For the end of a process.
-    pub async fn save_last_used(&self) -> Result<(), RegistryError> {
+    pub async fn save_last_used(&self) -> RegistryResult<()> {
         let inner = Arc::clone(&self.inner);
         blocking(move || inner.store.lock().save_last_used(&inner.state().records)).await
     }
 
-    /// What is in force now.
     pub(super) fn state(&self) -> Arc<RegistrySnapshot> {
         self.inner.state()
     }
@@ -138,8 +131,8 @@ impl Registry {
         caller: &EventCaller,
         action: &'static str,
         subject: EventSubject,
-        change: impl FnOnce(&mut RegistryTransaction<'_>) -> Result<T, RegistryError> + Send + 'static,
-    ) -> Result<T, RegistryError> {
+        change: impl FnOnce(&mut RegistryTransaction<'_>) -> RegistryResult<T> + Send + 'static,
+    ) -> RegistryResult<T> {
         let (inner, event) = (Arc::clone(&self.inner), AuditEvent::new(action, caller, subject));
         blocking(move || inner.change(event, change)).await
     }
@@ -185,7 +178,6 @@ pub(super) struct RegistryTransaction<'a> {
 }
 
 impl RegistryTransaction<'_> {
-    /// The time after a while.
     pub(super) fn after(&self, wait: Duration) -> Timestamp {
         self.now.checked_add(wait).unwrap_or(Timestamp::MAX)
     }
@@ -206,11 +198,7 @@ impl RegistryTransaction<'_> {
 }
 
 /// Refuses one more where there are as many as there may be.
-pub(super) fn check_room(
-    what: &'static str,
-    count: usize,
-    limit: usize,
-) -> Result<(), RegistryError> {
+pub(super) fn check_room(what: &'static str, count: usize, limit: usize) -> RegistryResult<()> {
     if count >= limit { Err(RegistryError::Full { what, limit }) } else { Ok(()) }
 }
 
@@ -223,8 +211,8 @@ impl RegistryInner {
     fn change<T>(
         &self,
         event: AuditEvent,
-        change: impl FnOnce(&mut RegistryTransaction<'_>) -> Result<T, RegistryError>,
-    ) -> Result<T, RegistryError> {
+        change: impl FnOnce(&mut RegistryTransaction<'_>) -> RegistryResult<T>,
+    ) -> RegistryResult<T> {
         let mut store = self.store.lock();
         let now = self.options.clock.now();
         let mut event = event;
@@ -277,8 +265,8 @@ impl RegistryInner {
 
 /// Runs something that waits for the disk on a thread of its own.
 async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, RegistryError> + Send + 'static,
-) -> Result<T, RegistryError> {
+    work: impl FnOnce() -> RegistryResult<T> + Send + 'static,
+) -> RegistryResult<T> {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
         Err(error) => {
@@ -313,7 +301,6 @@ impl TransientState {
         }
     }
 
-    /// Forgets what is over.
     pub(super) fn sweep(&self, now: Timestamp) {
         self.polls.lock().retain(|_, next| now < *next);
         self.codes.lock().retain(|_, code| now < code.expires_at);
@@ -326,7 +313,7 @@ impl TransientState {
         id: &str,
         now: Timestamp,
         interval: Duration,
-    ) -> Result<(), RegistryError> {
+    ) -> RegistryResult<()> {
         let mut polls = self.polls.lock();
         if let Some(next) = polls.get(id).filter(|next| now < **next) {
             return Err(RegistryError::too_soon(*next, now));

@@ -7,8 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    DecisionMaker, EventCaller, EventSubject, GrantRecipient, GrantTarget, Registry, RegistryError,
-    RegistryTransaction, RequestOrigin, Scopes, SourceAddress, check_room, new_id, text,
+    AccessGrantService, DecisionMaker, EventCaller, EventSubject, GrantRecipient, GrantTarget,
+    RegistryError, RegistryResult, RegistryTransaction, RequestOrigin, Scopes, SourceAddress,
+    check_room, new_id, text,
 };
 
 /// A request for access to one capsule or to the deck.
@@ -44,7 +45,6 @@ pub struct GrantRequest {
     pub expires_at: Timestamp,
 }
 
-/// The source of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RequestSource {
@@ -55,7 +55,6 @@ pub enum RequestSource {
     Manage,
 }
 
-/// The status of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RequestStatus {
@@ -66,7 +65,6 @@ pub enum RequestStatus {
     Cancelled,
 }
 
-/// A request to be filed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewRequest {
     pub source: RequestSource,
@@ -81,7 +79,6 @@ pub struct NewRequest {
 }
 
 impl RequestStatus {
-    /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -112,7 +109,7 @@ impl GrantRequest {
     }
 
     /// Refuses to do something to a request that waits for nothing any more.
-    pub(super) fn require_pending(&self, attempt: &'static str) -> Result<(), RegistryError> {
+    pub(super) fn require_pending(&self, attempt: &'static str) -> RegistryResult<()> {
         match self.status {
             RequestStatus::Pending => Ok(()),
             status => Err(RegistryError::WrongState {
@@ -134,12 +131,6 @@ impl GrantRequest {
     }
 }
 
-/// Requests for access, decisions about them, and the grants that they became.
-#[derive(Debug, Clone, Copy)]
-pub struct AccessGrantService<'a> {
-    pub(super) registry: &'a Registry,
-}
-
 impl AccessGrantService<'_> {
     /// A request by id, as it stands now.
     pub fn request(self, id: &str) -> Option<GrantRequest> {
@@ -152,7 +143,7 @@ impl AccessGrantService<'_> {
         self,
         caller: &EventCaller,
         new: NewRequest,
-    ) -> Result<GrantRequest, RegistryError> {
+    ) -> RegistryResult<GrantRequest> {
         let lifetime = self.registry.inner.options.lifetimes.request;
         self.registry
             .change(caller, "grant.request", EventSubject::default(), move |draft| {
@@ -167,7 +158,7 @@ impl AccessGrantService<'_> {
         self,
         caller: &EventCaller,
         id: &str,
-    ) -> Result<GrantRequest, RegistryError> {
+    ) -> RegistryResult<GrantRequest> {
         let id = id.to_owned();
         self.registry
             .change(caller, "grant.cancel", EventSubject::id(&id), move |draft| {
@@ -194,7 +185,7 @@ impl AccessGrantService<'_> {
         caller: &EventCaller,
         decider: &DecisionMaker,
         denial: BulkDenial,
-    ) -> Result<Vec<String>, RegistryError> {
+    ) -> RegistryResult<Vec<String>> {
         let (decider, subject) = (decider.clone(), EventSubject::default());
         let deny =
             move |draft: &mut RegistryTransaction<'_>| draft.deny_matching(&decider, &denial);
@@ -204,7 +195,7 @@ impl AccessGrantService<'_> {
 
 impl RegistryTransaction<'_> {
     /// A request as it stands now, which the event names.
-    pub(super) fn known_request(&mut self, id: &str) -> Result<GrantRequest, RegistryError> {
+    pub(super) fn known_request(&mut self, id: &str) -> RegistryResult<GrantRequest> {
         let request = self.state.requests.require(id)?.at(self.now);
         self.event.subject = request.subject();
         Ok(request)
@@ -215,7 +206,7 @@ impl RegistryTransaction<'_> {
         &mut self,
         new: &NewRequest,
         expires_at: Timestamp,
-    ) -> Result<GrantRequest, RegistryError> {
+    ) -> RegistryResult<GrantRequest> {
         new.target.check()?;
         if new.scopes.is_empty() {
             return Err(RegistryError::invalid("scopes", "at least one"));
@@ -284,7 +275,7 @@ impl RegistryTransaction<'_> {
         &mut self,
         decider: &DecisionMaker,
         denial: &BulkDenial,
-    ) -> Result<Vec<String>, RegistryError> {
+    ) -> RegistryResult<Vec<String>> {
         let BulkDenial { ids, source, address, client_id, note } = denial;
         if ids.is_none() && source.is_none() && address.is_none() && client_id.is_none() {
             let reason = "say which requests: `ids`, `source`, `address` or `client_id`";

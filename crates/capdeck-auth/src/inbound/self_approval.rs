@@ -67,7 +67,6 @@ impl SelfApprovalLink {
         }
     }
 
-    /// Why an approval is refused.
     pub fn reason(self) -> &'static str {
         match self {
             Self::Requester => "you made this request, or a program of yours did",
@@ -78,7 +77,6 @@ impl SelfApprovalLink {
         }
     }
 
-    /// What ties a request to an operator.
     pub(super) fn to_operator(
         state: &RegistrySnapshot,
         operator: &str,
@@ -97,7 +95,6 @@ impl SelfApprovalLink {
         Self::by_place(state, caller, request)
     }
 
-    /// What ties a request to a program that decides.
     pub(super) fn to_program(
         state: &RegistrySnapshot,
         program: &Credential,
@@ -144,7 +141,6 @@ impl SelfApprovalLink {
 }
 
 impl RegistrySnapshot {
-    /// The operator that a principal works for.
     fn works_for(&self, principal: &str) -> Option<String> {
         self.principals.get(principal).and_then(|found| found.operator.clone())
     }

@@ -10,9 +10,9 @@ use subtle::ConstantTimeEq as _;
 
 use super::{
     ADMIN_OPERATOR, AdminKey, AuthenticatedOperator, CredentialClass, EventCaller, EventSubject,
-    FailedAttempt, LastUseTime, Operator, OperatorAccount, OperatorSubject, Registry,
-    RegistryError, RegistryInner, RegistrySnapshot, RegistryTransaction, SignUpDomains, TokenHash,
-    TokenKind, check_room, new_id,
+    FailedAttempt, LastUseTime, Operator, OperatorAccount, OperatorSubject, RegistryError,
+    RegistryInner, RegistryResult, RegistrySnapshot, RegistryTransaction, SessionService,
+    SignUpDomains, TokenHash, TokenKind, check_room, new_id,
 };
 use crate::{ProviderIdentity, Secret};
 
@@ -32,7 +32,6 @@ pub(super) struct SessionRecord {
     pub(super) key_proof: Option<TokenHash>,
 }
 
-/// A session that was just begun.
 #[derive(Debug, Clone)]
 pub struct NewSession {
     /// What the cookie holds. Shown this once.
@@ -40,7 +39,6 @@ pub struct NewSession {
     pub session: OperatorSession,
 }
 
-/// Who has a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperatorSession {
     pub id: String,
@@ -67,12 +65,6 @@ impl OperatorSession {
     pub fn has_csrf(&self, given: &str) -> bool {
         self.csrf().as_bytes().ct_eq(given.as_bytes()).into()
     }
-}
-
-/// Sessions of operators, and how they sign in.
-#[derive(Debug, Clone, Copy)]
-pub struct SessionService<'a> {
-    pub(super) registry: &'a Registry,
 }
 
 impl SessionService<'_> {
@@ -117,8 +109,7 @@ impl SessionService<'_> {
         *self.registry.inner.volatile.admin_key.lock() = Some(key.clone());
     }
 
-    /// Ends a session.
-    pub async fn sign_out(self, caller: &EventCaller, session: &str) -> Result<(), RegistryError> {
+    pub async fn sign_out(self, caller: &EventCaller, session: &str) -> RegistryResult<()> {
         let id = session.to_owned();
         self.registry
             .change(caller, "logout", EventSubject::id(session), move |draft| {
@@ -135,7 +126,7 @@ impl SessionService<'_> {
         address: Option<IpAddr>,
         key: &str,
         admin: Option<&AdminKey>,
-    ) -> Result<NewSession, RegistryError> {
+    ) -> RegistryResult<NewSession> {
         // Keys are pasted, often with the line end behind them.
         let key = key.trim();
         if let Some(admin) = admin {
@@ -168,7 +159,7 @@ impl SessionService<'_> {
         address: Option<IpAddr>,
         identity: ProviderIdentity,
         newcomers: &SignUpDomains,
-    ) -> Result<NewSession, RegistryError> {
+    ) -> RegistryResult<NewSession> {
         self.check_sign_in(address).await?;
         let is_welcome = newcomers.include(&identity);
         if !is_welcome && self.registry.state().operator_of_identity(&identity).is_none() {
@@ -181,7 +172,7 @@ impl SessionService<'_> {
     }
 
     /// Refuses an address that has to wait after failures, for sign-ins that take more than one request.
-    pub async fn check_sign_in(self, address: Option<IpAddr>) -> Result<(), RegistryError> {
+    pub async fn check_sign_in(self, address: Option<IpAddr>) -> RegistryResult<()> {
         let class = CredentialClass::ProviderAccount;
         match self.registry.failed_credentials().backed_off(address, class) {
             None => Ok(()),
@@ -230,11 +221,10 @@ impl SessionService<'_> {
 }
 
 impl RegistryTransaction<'_> {
-    /// Begins a session.
     pub(super) fn begin_session(
         &mut self,
         operator: AuthenticatedOperator,
-    ) -> Result<NewSession, RegistryError> {
+    ) -> RegistryResult<NewSession> {
         let limit = self.options.limits.sessions;
         check_room("sessions", self.state.sessions.len(), limit)?;
         let token = TokenKind::Session.create()?;
@@ -269,7 +259,7 @@ impl RegistryTransaction<'_> {
         &mut self,
         identity: &ProviderIdentity,
         is_welcome: bool,
-    ) -> Result<NewSession, RegistryError> {
+    ) -> RegistryResult<NewSession> {
         let account = OperatorSubject {
             issuer: identity.issuer.clone(),
             account: OperatorAccount::Subject(identity.subject.clone()),

@@ -29,7 +29,6 @@ pub(super) struct RegistrySnapshot {
     pub(super) session_tokens: Arc<HashMap<TokenHash, String>>,
 }
 
-/// A token that opens something.
 #[derive(Debug)]
 pub(super) struct TokenIndexEntry {
     pub(super) hash: TokenHash,

@@ -1,14 +1,12 @@
 //! Texts from outside that are kept and shown: short, on one line, without letters that hide or turn others round.
 
-use super::RegistryError;
+use super::{RegistryError, RegistryResult};
 
-/// The longest name of anything.
 const MAX_NAME_LENGTH: usize = 100;
-/// The longest reason or note.
 const MAX_NOTE_LENGTH: usize = 1000;
 
 /// A name for people: 1 to 100 characters.
-pub(super) fn name(what: &'static str, text: &str) -> Result<String, RegistryError> {
+pub(super) fn name(what: &'static str, text: &str) -> RegistryResult<String> {
     let text = text.trim();
     if text.is_empty() {
         return Err(RegistryError::invalid(what, "it is empty"));
@@ -17,17 +15,14 @@ pub(super) fn name(what: &'static str, text: &str) -> Result<String, RegistryErr
 }
 
 /// A reason or a note; empty ones are none.
-pub(super) fn check_note(
-    what: &'static str,
-    text: Option<&str>,
-) -> Result<Option<String>, RegistryError> {
+pub(super) fn check_note(what: &'static str, text: Option<&str>) -> RegistryResult<Option<String>> {
     match text.map(str::trim).filter(|text| !text.is_empty()) {
         Some(text) => checked(what, text, MAX_NOTE_LENGTH).map(Some),
         None => Ok(None),
     }
 }
 
-fn checked(what: &'static str, text: &str, longest: usize) -> Result<String, RegistryError> {
+fn checked(what: &'static str, text: &str, longest: usize) -> RegistryResult<String> {
     if text.chars().count() > longest {
         return Err(RegistryError::invalid(what, format!("at most {longest} characters")));
     }

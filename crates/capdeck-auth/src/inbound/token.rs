@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq as _;
 
-use super::RegistryError;
+use super::{RegistryError, RegistryResult};
 use crate::Secret;
 
 /// What a secret is for. The start of a secret says it, so that scanners for leaks can tell them.
@@ -43,17 +43,14 @@ impl TokenKind {
         text.strip_prefix(self.prefix()).is_some_and(|rest| rest.len() == 43)
     }
 
-    /// A new secret of 32 random bytes.
-    pub(super) fn create(self) -> Result<Secret, RegistryError> {
+    pub(super) fn create(self) -> RegistryResult<Secret> {
         Ok(self.written(&random::<32>()?))
     }
 
-    /// These bytes as a secret of this kind.
     pub(super) fn written(self, bytes: &[u8; 32]) -> Secret {
         Secret::new(format!("{}{}", self.prefix(), URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    /// The bytes of a secret of this kind.
     pub(super) fn bytes(self, text: &str) -> Option<[u8; 32]> {
         let decoded = URL_SAFE_NO_PAD.decode(text.strip_prefix(self.prefix())?).ok()?;
         decoded.try_into().ok()
@@ -107,7 +104,6 @@ impl<'de> Deserialize<'de> for TokenHash {
     }
 }
 
-/// Bytes as hexadecimal digits.
 pub(super) struct HexDigits<'a>(pub(super) &'a [u8]);
 
 impl fmt::Display for HexDigits<'_> {
@@ -117,12 +113,11 @@ impl fmt::Display for HexDigits<'_> {
 }
 
 /// A new id: what it is the id of, and 80 random bits.
-pub(super) fn new_id(prefix: &str) -> Result<String, RegistryError> {
+pub(super) fn new_id(prefix: &str) -> RegistryResult<String> {
     Ok(format!("{prefix}{}", HexDigits(&random::<10>()?)))
 }
 
-/// Random bytes.
-pub(super) fn random<const BYTES: usize>() -> Result<[u8; BYTES], RegistryError> {
+pub(super) fn random<const BYTES: usize>() -> RegistryResult<[u8; BYTES]> {
     let mut bytes = [0; BYTES];
     getrandom::fill(&mut bytes).map_err(|_| RegistryError::NoRandomness)?;
     Ok(bytes)

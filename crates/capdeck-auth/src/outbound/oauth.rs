@@ -26,12 +26,13 @@ mod token;
 
 pub use challenge::BearerChallenge;
 pub use device_login::DeviceLogin;
-pub use error::OAuthError;
+pub use error::{OAuthError, OAuthResult};
 pub use login::{BrowserLogin, LoginMethod, LoginStart};
 pub use provider_sign_in::{
-    ProviderCallback, ProviderIdentity, ProviderRedirect, ProviderSettings, ProviderSignIn,
-    ProviderSignInRequest, ProviderSignInResult,
+    ProviderIdentity, ProviderRedirect, ProviderSettings, ProviderSignIn, ProviderSignInRequest,
+    ProviderSignInResult,
 };
+pub use redirect::RedirectParams;
 pub use settings::{LoginKind, OAuthSettings};
 pub use sign_in::{
     RevocationOutcome, SignIn, SignInRefusal, SignInState, SignInStatus, SignOutReport,

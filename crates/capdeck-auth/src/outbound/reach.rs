@@ -69,7 +69,6 @@ impl NetworkReach {
         }
     }
 
-    /// Checks an address as written.
     pub fn check(self, url: &Url) -> Result<(), ReachError> {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(ReachError::UserInfo);

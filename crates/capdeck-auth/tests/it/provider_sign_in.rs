@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use capdeck_auth::{
-    OAuthError, ProviderCallback, ProviderIdentity, ProviderRedirect, ProviderSettings,
-    ProviderSignIn, ProviderSignInRequest, ProviderSignInResult, Secret,
+    OAuthError, ProviderIdentity, ProviderRedirect, ProviderSettings, ProviderSignIn,
+    ProviderSignInRequest, ProviderSignInResult, RedirectParams, Secret,
 };
 use serde_json::{Value, json};
 
@@ -30,9 +30,9 @@ fn query(page: &ProviderRedirect, name: &str) -> Option<String> {
     pairs.find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
 }
 
-fn answer(mock: &Mock, page: &ProviderRedirect) -> ProviderCallback {
-    ProviderCallback {
-        state: page.state.clone(),
+fn answer(mock: &Mock, page: &ProviderRedirect) -> RedirectParams {
+    RedirectParams {
+        state: Some(page.state.clone()),
         code: Some(Secret::new("canary-code")),
         issuer: Some(mock.url.clone()),
         error: None,
@@ -104,7 +104,7 @@ async fn security_03_a_state_is_known_once_and_an_answer_comes_from_the_provider
     let page = provider.begin(visit()).await.unwrap();
     identify(&mock, &signer, &page, &json!({}));
     let good = answer(&mock, &page);
-    let never = ProviderCallback { state: "another".to_owned(), ..good.clone() };
+    let never = RedirectParams { state: Some("another".to_owned()), ..good.clone() };
     assert!(matches!(provider.finish(never).await, Err(OAuthError::TimedOut { .. })));
     provider.finish(good.clone()).await.unwrap();
     assert!(matches!(provider.finish(good).await, Err(OAuthError::TimedOut { .. })));
@@ -113,17 +113,17 @@ async fn security_03_a_state_is_known_once_and_an_answer_comes_from_the_provider
     for issuer in [None, Some("https://evil.example".to_owned()), Some(format!("{}/", mock.url))] {
         let page = provider.begin(visit()).await.unwrap();
         let error = Some("access_denied".to_owned());
-        let wrong = ProviderCallback { issuer, error, ..answer(&mock, &page) };
+        let wrong = RedirectParams { issuer, error, ..answer(&mock, &page) };
         let refused = provider.finish(wrong).await.unwrap_err();
         assert_eq!(refused, OAuthError::WrongResponder { issuer: mock.url.clone() });
     }
     let page = provider.begin(visit()).await.unwrap();
     let refused =
-        ProviderCallback { error: Some("access_denied".to_owned()), ..answer(&mock, &page) };
+        RedirectParams { error: Some("access_denied".to_owned()), ..answer(&mock, &page) };
     let refused = provider.finish(refused).await.unwrap_err();
     assert_eq!(refused.to_string(), "the sign-in was refused (`access_denied`)");
     let page = provider.begin(visit()).await.unwrap();
-    let empty = ProviderCallback { code: None, ..answer(&mock, &page) };
+    let empty = RedirectParams { code: None, ..answer(&mock, &page) };
     assert_eq!(provider.finish(empty).await, Err(OAuthError::NoCode));
 }
 
@@ -205,8 +205,8 @@ async fn security_10_a_provider_leads_nowhere_else() {
 async fn security_03_a_state_that_is_too_old_is_worth_nothing() {
     let (mock, signer) = start().await;
     let settings = ProviderSettings::new(&mock.url, "client-1", None);
-    assert_eq!(settings.patience, Duration::from_secs(600));
-    let settings = ProviderSettings { patience: Duration::ZERO, ..settings };
+    assert_eq!(settings.timeout, Duration::from_secs(600));
+    let settings = ProviderSettings { timeout: Duration::ZERO, ..settings };
     let provider = ProviderSignIn::new(settings, guarded_clients());
     let page = provider.begin(visit()).await.unwrap();
     identify(&mock, &signer, &page, &json!({}));

@@ -229,10 +229,10 @@ pub(crate) async fn come_back(
 /// Waits for the browser alone.
 pub(crate) async fn finish(
     login: BrowserLogin,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<SignInStatus, OAuthError> {
     let (_sender, nothing) = tokio::sync::mpsc::channel(1);
-    login.finish(patience, nothing, |reason| panic!("{reason}")).await
+    login.finish(timeout, nothing, |reason| panic!("{reason}")).await
 }
 
 /// Signs in with the person's consent.

@@ -7,7 +7,7 @@ use axum::{
     response::Response,
 };
 use capdeck_auth::inbound::{
-    ApprovalTerms, AuthenticatedOperator, AuthorizationError, ClientDocument, DecisionMaker,
+    ApprovalTerms, AuthenticatedOperator, AuthorizationError, ClientKind, DecisionMaker,
     EventCaller, GrantRecipient, NewAuthorizationCode, NewRequest, OAuthClient, Registry,
     RegistryClock, RegistryError, RequestDecision, RequestSource, RequestStatus,
     fetch_client_document,
@@ -50,7 +50,7 @@ pub(super) async fn show_authorize_page(
     let address = address.map(|address| address.0);
     let issuer = http_state.issuer(&headers, address);
     let client = known_client(&http_state, registry, &form).await?;
-    let request = match AuthorizeRequest::read(&form, client.client(), &issuer) {
+    let request = match AuthorizeRequest::read(&form, &client, &issuer) {
         Ok(request) => request,
         Err(AuthorizationError::Page { reason }) => {
             return Err(refusal(StatusCode::BAD_REQUEST, "Sign-in failed", reason));
@@ -60,7 +60,6 @@ pub(super) async fn show_authorize_page(
             let state = form.last_value("state");
             let url = client_url(&redirect_uri, state, &issuer, &fields);
             let person = person(&http_state, &headers, address);
-            let client = client.client();
             let is_let_in = |person: ConsentOperator| {
                 registry.clients().has_let_in(&person.operator.id, &client.id)
             };
@@ -74,7 +73,7 @@ pub(super) async fn show_authorize_page(
         let path = uri.path_and_query().map_or("/oauth/authorize", |path| path.as_str());
         return Err(sign_in_page::ask(&http_state, path, None));
     };
-    show(&http_state, client.client(), &request, &person, None).await
+    show(&http_state, &client, &request, &person, None).await
 }
 
 /// `POST /oauth/authorize`: handles the decision.
@@ -99,8 +98,9 @@ pub(super) async fn decide(
         return Ok(answer_client(&request, &fields));
     }
     // The client may have changed since the page was shown.
-    let client = match find_client(&http_state, registry, &request.client_id).await {
-        Ok(client) if client.client().has_redirect(&request.redirect_uri) => client,
+    let AuthorizeRequest { authorization, .. } = &request;
+    let client = match find_client(&http_state, registry, &authorization.client_id).await {
+        Ok(client) if client.has_redirect(&authorization.redirect_uri) => client,
         Ok(_) | Err(_) => {
             let why = "The client has changed since this page was shown. Start the sign-in again in the client.";
             return Err(refusal(StatusCode::BAD_REQUEST, "Start again", why));
@@ -110,7 +110,7 @@ pub(super) async fn decide(
     let choice = match ConsentChoice::read(&form, &request, &offer) {
         Ok(choice) => choice,
         Err(problem) => {
-            return show(&http_state, client.client(), &request, &person, Some(&problem)).await;
+            return show(&http_state, &client, &request, &person, Some(&problem)).await;
         }
     };
     let caller = caller(&person, &parts);
@@ -122,7 +122,7 @@ pub(super) async fn decide(
         }
         Err(RegistryError::Invalid { what, reason }) => {
             let problem = format!("`{what}`: {reason}");
-            show(&http_state, client.client(), &request, &person, Some(&problem)).await
+            show(&http_state, &client, &request, &person, Some(&problem)).await
         }
         Err(error) => {
             tracing::error!(%error, "cannot grant a client access");
@@ -132,27 +132,12 @@ pub(super) async fn decide(
     }
 }
 
-/// A registered client, or one described by a client metadata document.
-enum KnownClient {
-    Kept(OAuthClient),
-    Described(ClientDocument),
-}
-
-impl KnownClient {
-    fn client(&self) -> &OAuthClient {
-        match self {
-            Self::Kept(client) => client,
-            Self::Described(document) => document.client(),
-        }
-    }
-}
-
 /// The client of a request, or an error page. An unknown client never gets a redirect.
 async fn known_client(
     http_state: &HttpState,
     registry: &Registry,
     form: &OauthForm,
-) -> Result<KnownClient, Response> {
+) -> Result<OAuthClient, Response> {
     let refused = |why: &str| refusal(StatusCode::BAD_REQUEST, "Unknown client", why);
     let id = match form.single("client_id") {
         Ok(Some(id)) => id,
@@ -162,19 +147,20 @@ async fn known_client(
     find_client(http_state, registry, id).await.map_err(|why| refused(&why))
 }
 
+/// A registered client, or the one that the client metadata document at its id describes.
 async fn find_client(
     http_state: &HttpState,
     registry: &Registry,
     id: &str,
-) -> Result<KnownClient, String> {
-    if !ClientDocument::is_address(id) {
-        let found = registry.clients().get(id).ok_or("The client must register first.")?;
-        return Ok(KnownClient::Kept(found));
+) -> Result<OAuthClient, String> {
+    if !OAuthClient::is_document_id(id) {
+        let missing = || "The client must register first.".to_owned();
+        return registry.clients().get(id).ok_or_else(missing);
     }
     let clients = http_state.host.guarded_clients();
     let policy = registry.redirect_policy();
     let fetched = fetch_client_document(clients, id, policy, &RegistryClock::default()).await;
-    fetched.map(KnownClient::Described).map_err(|error| error.to_string())
+    fetched.map_err(|error| error.to_string())
 }
 
 /// The signed-in person, or the local person where no sign-in is required.
@@ -234,15 +220,14 @@ async fn consent_offer(
 async fn grant(
     registry: &Registry,
     caller: &EventCaller,
-    client: &KnownClient,
+    client: &OAuthClient,
     request: &AuthorizeRequest,
     person: &ConsentOperator,
     choice: ConsentChoice,
 ) -> Result<Option<String>, RegistryError> {
-    if let KnownClient::Described(document) = client {
-        registry.clients().remember(caller, document).await?;
+    if client.kind == ClientKind::Document {
+        registry.clients().remember(caller, client).await?;
     }
-    let client = client.client();
     let AuthenticatedOperator { id: operator, role, .. } = &person.operator;
     let decider =
         DecisionMaker::Operator { id: operator.clone(), role: *role, readable: Vec::new() };
@@ -281,9 +266,7 @@ async fn grant(
         }
     }
     let Some(principal) = holder else { return Ok(None) };
-    let Ok(authorization) = request.to_authorization(client) else {
-        return Err(RegistryError::Forbidden { reason: "the client has changed" });
-    };
+    let authorization = request.authorization.clone();
     let new = NewAuthorizationCode { authorization, principal, scopes: choice.scopes };
     let code = registry.tokens().issue_code(caller, new).await?;
     Ok(Some(code.expose().to_owned()))
@@ -291,8 +274,8 @@ async fn grant(
 
 /// Redirects to the client. The URI was checked against the client's registration.
 fn answer_client(request: &AuthorizeRequest, fields: &[(&str, &str)]) -> Response {
-    let AuthorizeRequest { redirect_uri, state, issuer, .. } = request;
-    let url = client_url(redirect_uri, state.as_deref(), issuer, fields);
+    let AuthorizeRequest { authorization, state, issuer, .. } = request;
+    let url = client_url(&authorization.redirect_uri, state.as_deref(), issuer, fields);
     redirect_to_client(url.as_ref())
 }
 

@@ -10,12 +10,9 @@ use super::{OauthForm, OauthResource};
 /// It is sealed in the form that the person submits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct AuthorizeRequest {
-    pub(super) client_id: String,
-    pub(super) redirect_uri: String,
+    pub(super) authorization: PendingAuthorization,
     pub(super) state: Option<String>,
     pub(super) scopes: Scopes,
-    pub(super) resource: String,
-    pub(super) code_challenge: String,
     /// The issuer as the client sees it.
     pub(super) issuer: String,
 }
@@ -39,17 +36,12 @@ impl AuthorizeRequest {
             },
             code_challenge: text("code_challenge"),
             code_challenge_method: text("code_challenge_method"),
-            scope: None,
-            resource: None,
         };
-        let redirect_uri = match request.check(client) {
-            Ok(checked) => checked.redirect_uri,
-            Err(refused) => return Err(refused),
-        };
-        let send_back = |code, reason: String| AuthorizationError::SendBack {
-            redirect_uri: redirect_uri.clone(),
-            code,
-            reason,
+        let mut authorization = request.check(client)?;
+        let redirect_uri = authorization.redirect_uri.clone();
+        let send_back = |code, reason| {
+            let redirect_uri = redirect_uri.clone();
+            AuthorizationError::SendBack { redirect_uri, code, reason }
         };
         for name in [
             "response_type",
@@ -85,33 +77,14 @@ impl AuthorizeRequest {
             let reason = format!("unknown `scope`; supported scopes: {}", resource.scopes());
             return Err(send_back("invalid_scope", reason));
         }
-        Ok(Self {
-            client_id: client.id.clone(),
-            state: text("state"),
-            scopes,
-            resource: resource.address(issuer),
-            code_challenge: text("code_challenge").unwrap_or_default(),
-            issuer: issuer.to_owned(),
-            redirect_uri,
-        })
-    }
-
-    pub(super) fn to_authorization(
-        &self,
-        client: &OAuthClient,
-    ) -> Result<PendingAuthorization, AuthorizationError> {
-        let request = AuthorizationRequest {
-            response_type: Some("code".to_owned()),
-            redirect_uri: Some(self.redirect_uri.clone()),
-            code_challenge: Some(self.code_challenge.clone()),
-            code_challenge_method: Some("S256".to_owned()),
-            scope: None,
-            resource: Some(self.resource.clone()),
-        };
-        request.check(client)
+        authorization.resource = Some(resource.address(issuer));
+        Ok(Self { authorization, state: text("state"), scopes, issuer: issuer.to_owned() })
     }
 
     pub(super) fn resource(&self) -> OauthResource {
-        OauthResource::named(&self.resource, &self.issuer).unwrap_or(OauthResource::Deck)
+        let named = self.authorization.resource.as_deref();
+        named
+            .and_then(|named| OauthResource::named(named, &self.issuer))
+            .unwrap_or(OauthResource::Deck)
     }
 }

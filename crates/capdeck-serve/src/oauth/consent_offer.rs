@@ -215,15 +215,17 @@ mod tests {
     }
 
     fn chosen(scopes: &str, form: &str) -> Result<ConsentChoice, String> {
-        let request = AuthorizeRequest {
-            client_id: "cli_x".to_owned(),
-            redirect_uri: "https://a/cb".to_owned(),
-            state: None,
-            scopes: Scopes::parse(scopes).unwrap(),
-            resource: "https://deck.example/mcp".to_owned(),
-            code_challenge: String::new(),
-            issuer: "https://deck.example".to_owned(),
-        };
+        let request: AuthorizeRequest = serde_json::from_value(serde_json::json!({
+            "authorization": {
+                "client_id": "cli_x",
+                "redirect_uri": "https://a/cb",
+                "resource": "https://deck.example/mcp",
+                "challenge": vec![0; 32],
+            },
+            "scopes": Scopes::parse(scopes).unwrap(),
+            "issuer": "https://deck.example",
+        }))
+        .unwrap();
         let offer = ConsentOffer {
             capabilities: vec![item("mail"), item("time")],
             capsules: vec![item("team"), item("home")],

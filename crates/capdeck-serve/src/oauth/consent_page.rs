@@ -24,7 +24,7 @@ pub(super) struct ConsentPage<'a> {
 
 impl ConsentPage<'_> {
     pub(super) fn render(&self) -> Response {
-        let redirect = Url::parse(&self.request.redirect_uri).ok();
+        let redirect = Url::parse(&self.request.authorization.redirect_uri).ok();
         let mut body = String::new();
         self.write_client(&mut body, redirect.as_ref());
         if let Some(problem) = self.problem {
@@ -54,12 +54,13 @@ impl ConsentPage<'_> {
 
     fn write_client(&self, body: &mut String, redirect: Option<&Url>) {
         body.push_str(&format!("<h1>{} requests access</h1>\n", escape(&self.client.name)));
-        let place = redirect.map_or_else(|| self.request.redirect_uri.clone(), redirect_text);
+        let place =
+            redirect.map_or_else(|| self.request.authorization.redirect_uri.clone(), redirect_text);
         body.push_str(&format!(
             "<section aria-label=\"Client\">\n<p class=\"quiet\">You will be redirected to</p>\n\
                  <p class=\"host\">{}</p>\n<p class=\"quiet\"><code>{}</code></p>\n",
             escape(&place),
-            escape(&self.request.redirect_uri)
+            escape(&self.request.authorization.redirect_uri)
         ));
         if self.client.kind == ClientKind::Document {
             let id = Url::parse(&self.client.id).ok();

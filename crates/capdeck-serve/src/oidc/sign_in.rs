@@ -8,7 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use capdeck_auth::{
-    OAuthError, ProviderCallback, ProviderSignInRequest, ProviderSignInResult, Secret,
+    OAuthError, ProviderSignInRequest, ProviderSignInResult, RedirectParams, Secret,
     inbound::{Registry, SignInPenalty},
 };
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -59,7 +59,7 @@ pub(super) async fn begin(
         }
     };
     let is_https = http_state.is_https(address);
-    let cookie = SIGN_IN_STATE.set(&page.state, provider.sign_in.patience(), is_https);
+    let cookie = SIGN_IN_STATE.set(&page.state, provider.sign_in.timeout(), is_https);
     let (Some(cookie), Some(mut response)) = (cookie, see_other(page.url.as_str())) else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
@@ -87,8 +87,8 @@ pub(super) async fn callback(
     };
     let is_https = http_state.is_https(address);
     let form = OauthForm::parse(query.unwrap_or_default().as_bytes());
-    let sent_away_with = SIGN_IN_STATE.values(&headers, is_https).next();
-    let mut response = match answer_of(&form, sent_away_with) {
+    let started_state = SIGN_IN_STATE.values(&headers, is_https).next();
+    let mut response = match answer_of(&form, started_state) {
         Some(answer) => finish(&http_state, provider, registry, &headers, address, answer).await,
         None => {
             let ip = address.map(|address| address.rate_limit_key());
@@ -109,20 +109,20 @@ pub(super) async fn callback(
 }
 
 /// The response, if this browser started the sign-in.
-fn answer_of(form: &OauthForm, sent_away_with: Option<&str>) -> Option<ProviderCallback> {
+fn answer_of(form: &OauthForm, started_state: Option<&str>) -> Option<RedirectParams> {
     let read = || -> Result<_, RepeatedParameter> {
-        let state = form.single("state")?.unwrap_or_default();
         let text = |name| form.single(name).map(|value| value.map(str::to_owned));
-        Ok(ProviderCallback {
-            state: state.to_owned(),
+        Ok(RedirectParams {
+            state: text("state")?,
             code: form.single("code")?.map(Secret::new),
             issuer: text("iss")?,
             error: text("error")?,
         })
     };
     let answer = read().ok()?;
-    let is_theirs = |own: &str| own.as_bytes().ct_eq(answer.state.as_bytes()).into();
-    sent_away_with.filter(|own| !own.is_empty()).is_some_and(is_theirs).then_some(answer)
+    let state = answer.state.as_deref().unwrap_or_default().as_bytes();
+    let is_theirs = |own: &str| own.as_bytes().ct_eq(state).into();
+    started_state.filter(|own| !own.is_empty()).is_some_and(is_theirs).then(|| answer.clone())
 }
 
 async fn finish(
@@ -131,7 +131,7 @@ async fn finish(
     registry: &Registry,
     headers: &HeaderMap,
     address: Option<ClientAddress>,
-    answer: ProviderCallback,
+    answer: RedirectParams,
 ) -> Response {
     let ip = address.map(|address| address.rate_limit_key());
     if let Err(error) = registry.sessions().check_sign_in(ip).await {

@@ -56,16 +56,12 @@ impl KnownCapsules {
         &self,
         name: &str,
         access: &Access,
-    ) -> Result<CapsuleInfo, GrantRefusal> {
+    ) -> GrantResult<CapsuleInfo> {
         self.find(name, |one| is_requestable(one, access)).await
     }
 
     /// A capsule that the connection owns whole.
-    pub(super) async fn owned(
-        &self,
-        name: &str,
-        access: &Access,
-    ) -> Result<CapsuleInfo, GrantRefusal> {
+    pub(super) async fn owned(&self, name: &str, access: &Access) -> GrantResult<CapsuleInfo> {
         let found = self.find(name, |one| access.role_in(&one.key()).is_some()).await?;
         if access.has_whole_capsule(&found.key(), Role::Owner) {
             return Ok(found);
@@ -79,8 +75,8 @@ impl KnownCapsules {
         &self,
         name: &str,
         is_known: impl Fn(&CapsuleInfo) -> bool,
-    ) -> Result<CapsuleInfo, GrantRefusal> {
-        let mut known = self.listed().await.map_err(GrantRefusal::There)?;
+    ) -> GrantResult<CapsuleInfo> {
+        let mut known = self.listed().await?;
         known.retain(is_known);
         let wanted = name.strip_prefix("capsol://").unwrap_or(name);
         match find_capsule(&known, wanted, |one| (&one.id, &one.name)) {
@@ -117,8 +113,7 @@ impl RegistryGrantService {
     ) -> GrantResult {
         let access = self.manage_access()?;
         let create = CreateCapsuleRequest { name, description, visibility: None };
-        let made = self.capsules.ask_for_name(None, create, &access).await;
-        let made = made.map_err(GrantRefusal::There)?;
+        let made = self.capsules.ask_for_name(None, create, &access).await?;
         let key = made.key();
         let principal = &self.client.principal;
         let claimed = self.registry.capsules().claim(&self.caller(), principal, &key).await;
@@ -127,12 +122,11 @@ impl RegistryGrantService {
             if let Err(failure) = gone {
                 tracing::error!(capsule = key, %failure, "cannot remove a capsule that was not finished");
             }
-            return Err(GrantRefusal::by_registry(error));
+            return Err(error.into());
         }
         Ok(json!({ "capsule": owned(made) }))
     }
 
-    /// Renames or describes a capsule.
     pub(super) async fn update_capsule(
         &self,
         capsule: &str,
@@ -145,8 +139,7 @@ impl RegistryGrantService {
             return Err(GrantRefusal::invalid("name", "a new name, a new description or both"));
         }
         let update = CapsuleUpdate { name, description, visibility: None };
-        let changed = self.capsules.ask_for_name(Some(&key), update, &access).await;
-        let changed = changed.map_err(GrantRefusal::There)?;
+        let changed = self.capsules.ask_for_name(Some(&key), update, &access).await?;
         Ok(json!({ "capsule": owned(changed) }))
     }
 }

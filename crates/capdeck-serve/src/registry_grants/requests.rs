@@ -12,8 +12,8 @@ use capdeck_host::{GrantOverrides, RequestedGrant, Role};
 use serde_json::{Map, Value, json};
 
 use super::{GrantRefusal, GrantResult, RegistryGrantService};
+use crate::rest::GrantNarrowing;
 
-/// How many requests are shown at once.
 const MAX_REQUESTS: usize = 200;
 
 impl RegistryGrantService {
@@ -66,7 +66,7 @@ impl RegistryGrantService {
     }
 
     /// Whom a client's id means: by preference the client as the same person uses it. The id of a principal means that one.
-    fn resolve_holder(&self, id: String) -> Result<GrantRecipient, GrantRefusal> {
+    fn resolve_holder(&self, id: String) -> GrantResult<GrantRecipient> {
         if self.client.client_id.as_ref() == Some(&id) {
             return Ok(self.own_holder());
         }
@@ -125,8 +125,7 @@ impl RegistryGrantService {
             reason,
             wanted_until: None,
         };
-        let filed = self.registry.grants().file_request(&self.caller(), request).await;
-        let filed = filed.map_err(GrantRefusal::by_registry)?;
+        let filed = self.registry.grants().file_request(&self.caller(), request).await?;
         let mut answer = shown_outcome(&self.registry, &filed);
         // A grant opens nothing that the connection's own scopes keep shut.
         let lacking: Scopes =
@@ -137,7 +136,6 @@ impl RegistryGrantService {
         Ok(answer)
     }
 
-    /// What waits: requests that the connection may decide, and its own.
     pub(super) async fn list_requests(&self) -> GrantResult {
         self.manage_access()?;
         let pending =
@@ -147,13 +145,9 @@ impl RegistryGrantService {
         let own = RequestQuery { requested_by: own, ..pending };
         let page = PageRequest { cursor: None, limit: Some(MAX_REQUESTS) };
         let (mut requests, mut has_more) = (Vec::<Value>::new(), false);
-        // Nobody decides about what they asked for themselves, so none is in both.
+        // No program decides about its own requests, so none is in both.
         for (query, may_decide) in [(decidable, true), (own, false)] {
-            let found = self
-                .registry
-                .grants()
-                .requests(&query, &page)
-                .map_err(GrantRefusal::by_registry)?;
+            let found = self.registry.grants().requests(&query, &page)?;
             requests.extend(found.items.iter().map(|one| shown_request(one, may_decide)));
             has_more |= found.next_cursor.is_some();
         }
@@ -165,7 +159,6 @@ impl RegistryGrantService {
         Ok(answer)
     }
 
-    /// Grants a request, as it was made or narrower.
     pub(super) async fn approve(
         &self,
         request: &str,
@@ -177,60 +170,39 @@ impl RegistryGrantService {
         self.decide(request, RequestDecision::Approve(terms)).await
     }
 
-    pub(super) async fn deny(&self, request: &str, note: Option<String>) -> GrantResult {
+    pub(super) async fn decide(&self, request: &str, decision: RequestDecision) -> GrantResult {
         self.manage_access()?;
-        self.decide(request, RequestDecision::Deny { note }).await
+        let (caller, decider) = (self.caller(), self.decider());
+        let decided = self.registry.grants().decide(&caller, &decider, request, decision).await?;
+        Ok(shown_outcome(&self.registry, &decided))
     }
 
-    async fn decide(&self, request: &str, decision: RequestDecision) -> GrantResult {
-        let decided =
-            self.registry.grants().decide(&self.caller(), &self.decider(), request, decision).await;
-        Ok(shown_outcome(&self.registry, &decided.map_err(GrantRefusal::by_registry)?))
-    }
-
-    /// What is said, in the place of what was asked for. A request that the connection may not know of stays as it is: the
+    /// The overrides in the place of what was asked for. A request that the connection may not know of stays as it is: the
     /// registry refuses it.
     fn terms(
         &self,
         request: &str,
         narrowed: GrantOverrides,
         note: Option<String>,
-    ) -> Result<ApprovalTerms, GrantRefusal> {
-        let GrantOverrides { role: lower, scopes: fewer, uri_prefixes, denied_prefixes } = narrowed;
+    ) -> GrantResult<ApprovalTerms> {
+        let GrantOverrides { role, scopes: fewer, uri_prefixes, denied_prefixes } = narrowed;
         let scopes = fewer.as_deref().map(scopes).transpose()?;
-        let mut terms = ApprovalTerms { scopes, note, ..ApprovalTerms::default() };
-        let is_narrowed = lower.is_some() || uri_prefixes.is_some() || denied_prefixes.is_some();
+        let narrowing =
+            GrantNarrowing { role, uri_prefixes, denied_prefixes, ..GrantNarrowing::default() };
         let known = self.registry.grants().request(request);
         let known = known.filter(|known| self.registry.grants().may_decide(&self.decider(), known));
-        match known.filter(|_| is_narrowed).map(|known| known.target) {
-            Some(GrantTarget::Capsule {
-                capsule,
-                role: asked,
-                uri_prefixes: allowed,
-                denied_prefixes: denied,
-            }) => {
-                terms.target = Some(GrantTarget::Capsule {
-                    capsule,
-                    role: lower.unwrap_or(asked),
-                    uri_prefixes: uri_prefixes.unwrap_or(allowed),
-                    denied_prefixes: denied_prefixes.unwrap_or(denied),
-                });
-            }
-            Some(GrantTarget::Deck(_)) => {
-                let reason = "the request is about the deck, which has neither roles nor prefixes";
-                return Err(GrantRefusal::invalid("role", reason));
-            }
-            None => {}
-        }
-        Ok(terms)
+        let target = known.map(|known| narrowing.of(&known.target)).transpose().map_err(|_| {
+            let reason = "the request is about the deck, which has neither roles nor prefixes";
+            GrantRefusal::invalid("role", reason)
+        })?;
+        Ok(ApprovalTerms { target: target.flatten(), scopes, note, ..ApprovalTerms::default() })
     }
 }
 
-fn scopes(names: &[String]) -> Result<Scopes, GrantRefusal> {
+fn scopes(names: &[String]) -> GrantResult<Scopes> {
     Scopes::parse(&names.join(" ")).map_err(|error| GrantRefusal::Here(error.into()))
 }
 
-/// How many grants of one capsule are looked at.
 const MAX_GRANTS: usize = 200;
 
 impl RegistryGrantService {
@@ -253,8 +225,7 @@ impl RegistryGrantService {
                 ..GrantQuery::default()
             };
             let page = PageRequest { cursor: None, limit: Some(MAX_GRANTS) };
-            let found =
-                self.registry.grants().list(&about, &page).map_err(GrantRefusal::by_registry)?;
+            let found = self.registry.grants().list(&about, &page)?;
             has_more |= found.next_cursor.is_some();
             let is_theirs = |grant: &&Grant| {
                 grant.principal != self.client.principal
@@ -274,8 +245,8 @@ impl RegistryGrantService {
     /// Takes one of them back, from the next request on.
     pub(super) async fn revoke_connection(&self, id: &str) -> GrantResult {
         self.manage_access()?;
-        let revoked = self.registry.grants().revoke(&self.caller(), &self.decider(), id).await;
-        let grant = revoked.map_err(GrantRefusal::by_registry)?;
+        let (caller, decider) = (self.caller(), self.decider());
+        let grant = self.registry.grants().revoke(&caller, &decider, id).await?;
         Ok(json!({ "connection_id": grant.id, "status": "revoked" }))
     }
 }
@@ -296,7 +267,6 @@ fn shown_outcome(registry: &Registry, request: &GrantRequest) -> Value {
     shown
 }
 
-/// A request that waits.
 fn shown_request(request: &GrantRequest, may_decide: bool) -> Value {
     let mut shown = target(&request.target);
     shown.extend([
@@ -313,7 +283,6 @@ fn shown_request(request: &GrantRequest, may_decide: bool) -> Value {
     without_empty_members(shown)
 }
 
-/// Somebody who uses a capsule.
 fn shown_connection(registry: &Registry, grant: &Grant) -> Value {
     let holder = registry.clients().principal(&grant.principal);
     let client_id = holder.as_ref().and_then(|holder| holder.client_id.clone());

@@ -43,15 +43,16 @@ pub(super) struct NoQuery {}
 #[derive(Debug)]
 pub(super) struct NoBody;
 
-/// A JSON body.
+/// A JSON body. Where none is required, an empty one stands for an object without members.
 #[derive(Debug)]
-pub(super) struct JsonBody<T, const LIMIT: usize = MAX_BODY_BYTES>(pub(super) T);
+pub(super) struct JsonBody<T, const LIMIT: usize = MAX_BODY_BYTES, const IS_REQUIRED: bool = true>(
+    pub(super) T,
+);
 
 /// A JSON body of a public operation.
 pub(super) type SmallJsonBody<T> = JsonBody<T, MAX_SIGN_IN_BYTES>;
 
-#[derive(Debug)]
-pub(super) struct OptionalJsonBody<T>(pub(super) T);
+pub(super) type OptionalJsonBody<T> = JsonBody<T, MAX_BODY_BYTES, false>;
 
 /// A tar archive, compressed or not.
 #[derive(Debug)]
@@ -73,11 +74,13 @@ impl OperationBody for NoBody {
     }
 }
 
-impl<T, const LIMIT: usize> OperationBody for JsonBody<T, LIMIT>
+impl<T, const LIMIT: usize, const IS_REQUIRED: bool> OperationBody
+    for JsonBody<T, LIMIT, IS_REQUIRED>
 where
     T: DeserializeOwned + JsonSchema + Send + 'static,
 {
     const LIMIT: usize = LIMIT;
+    const IS_REQUIRED: bool = IS_REQUIRED;
     const MEDIA_TYPES: &'static [&'static str] = &["application/json"];
 
     fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
@@ -85,28 +88,11 @@ where
     }
 
     fn read(bytes: Bytes, check: Option<&InputValidator>) -> ApiResult<Self> {
-        let value: Value = serde_json::from_slice(&bytes)
+        let bytes = if IS_REQUIRED || !bytes.is_empty() { &bytes } else { &b"{}"[..] };
+        let value: Value = serde_json::from_slice(bytes)
             .map_err(|error| ApiError::invalid(format!("the body is not JSON: {error}")))?;
         check.map_or(Ok(()), |check| check.validate("the body", &value))?;
         read_value("the body", value).map(Self)
-    }
-}
-
-impl<T: DeserializeOwned + JsonSchema + Default + Send + 'static> OperationBody
-    for OptionalJsonBody<T>
-{
-    const IS_REQUIRED: bool = false;
-    const MEDIA_TYPES: &'static [&'static str] = &["application/json"];
-
-    fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
-        Some(generator.subschema_for::<T>())
-    }
-
-    fn read(bytes: Bytes, check: Option<&InputValidator>) -> ApiResult<Self> {
-        if bytes.is_empty() {
-            return Ok(Self(T::default()));
-        }
-        <JsonBody<T>>::read(bytes, check).map(|JsonBody(read)| Self(read))
     }
 }
 

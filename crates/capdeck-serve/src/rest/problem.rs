@@ -12,7 +12,7 @@ use serde_json::Value;
 
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-pub(super) type ApiResult<T> = Result<T, ApiError>;
+pub(crate) type ApiResult<T> = Result<T, ApiError>;
 
 /// A failed request. Its text is safe for the client.
 #[derive(Debug, Clone)]

@@ -206,19 +206,19 @@ pub(super) fn shown_page<T, U>(
 /// The narrowed target of an approval: each given member replaces the requested one.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(rename = "Narrowing")]
-pub(super) struct GrantNarrowing {
-    role: Option<Role>,
-    uri_prefixes: Option<Vec<String>>,
-    denied_prefixes: Option<Vec<String>>,
-    capabilities: Option<Vec<String>>,
-    tools: Option<Vec<String>>,
-    denied_tools: Option<Vec<String>>,
-    modes: Option<Vec<String>>,
+pub(crate) struct GrantNarrowing {
+    pub(crate) role: Option<Role>,
+    pub(crate) uri_prefixes: Option<Vec<String>>,
+    pub(crate) denied_prefixes: Option<Vec<String>>,
+    pub(crate) capabilities: Option<Vec<String>>,
+    pub(crate) tools: Option<Vec<String>>,
+    pub(crate) denied_tools: Option<Vec<String>>,
+    pub(crate) modes: Option<Vec<String>>,
 }
 
 impl GrantNarrowing {
     /// The granted target; `None` without changes. Rejects members of the other kind of target.
-    pub(super) fn of(self, asked: &GrantTarget) -> ApiResult<Option<GrantTarget>> {
+    pub(crate) fn of(self, asked: &GrantTarget) -> ApiResult<Option<GrantTarget>> {
         let Self { role, uri_prefixes, denied_prefixes, capabilities, tools, denied_tools, modes } =
             self;
         let is_capsule = role.is_some() || uri_prefixes.is_some() || denied_prefixes.is_some();

@@ -6,7 +6,9 @@ use serde::Deserialize;
 use tokio::time::{Instant, sleep};
 use url::Url;
 
-use super::{OAuthError, SignInStatus, error::error_code, fetch::parse, login::SignInAttempt};
+use super::{
+    OAuthError, OAuthResult, SignInStatus, error::error_code, fetch::parse, login::SignInAttempt,
+};
 use crate::Secret;
 
 const ENDPOINT_LABEL: &str = "the device endpoint";
@@ -47,7 +49,7 @@ struct DeviceCodeResponse {
 }
 
 impl DeviceLogin {
-    pub(super) async fn start(started: SignInAttempt, endpoint: &Url) -> Result<Self, OAuthError> {
+    pub(super) async fn start(started: SignInAttempt, endpoint: &Url) -> OAuthResult<Self> {
         let scope = started.scopes.join(" ");
         let mut fields = vec![("resource", started.plan.resource.as_str())];
         if !scope.is_empty() {
@@ -74,20 +76,19 @@ impl DeviceLogin {
     }
 
     /// Polls until the person is done, until the timeout or until the code expires.
-    pub async fn finish(self, patience: Duration) -> Result<SignInStatus, OAuthError> {
+    pub async fn finish(self, timeout: Duration) -> OAuthResult<SignInStatus> {
         let start = Instant::now();
         let mut pause = self.pause;
         loop {
-            if start.elapsed() + pause > patience {
-                return Err(OAuthError::TimedOut { seconds: patience.as_secs() });
+            if start.elapsed() + pause > timeout {
+                return Err(OAuthError::TimedOut { seconds: timeout.as_secs() });
             }
             sleep(pause).await;
             let answer =
                 self.started.request().poll(&self.started.fetcher, &self.device_code).await;
-            match next(&answer.as_ref().err(), pause) {
-                PollStep::Ask { after } => pause = after,
-                PollStep::GiveUp(error) => return Err(error),
-                PollStep::Done => return self.started.complete(answer, None).await,
+            match answer.as_ref().err().map(|error| next_pause(error, pause)).transpose()? {
+                Some(Some(longer)) => pause = longer,
+                Some(None) | None => return self.started.complete(answer, None).await,
             }
             if start.elapsed() > self.lasts {
                 return Err(OAuthError::CodeExpired);
@@ -96,29 +97,21 @@ impl DeviceLogin {
     }
 }
 
-#[derive(Debug, PartialEq, Eq)]
-enum PollStep {
-    Ask { after: Duration },
-    GiveUp(OAuthError),
-    Done,
-}
-
-fn next(error: &Option<&OAuthError>, pause: Duration) -> PollStep {
+/// The pause before the next poll; `None` when this error is the final response.
+fn next_pause(error: &OAuthError, pause: Duration) -> OAuthResult<Option<Duration>> {
     match error {
-        Some(OAuthError::TokenRefused { error: Some(code), .. }) => match code.as_str() {
-            "authorization_pending" => PollStep::Ask { after: pause },
-            "slow_down" => PollStep::Ask { after: pause + SLOW_DOWN_STEP },
-            "access_denied" => {
-                PollStep::GiveUp(OAuthError::AuthorizationRefused { error: Some(code.clone()) })
-            }
-            "expired_token" => PollStep::GiveUp(OAuthError::CodeExpired),
-            _ => PollStep::Done,
+        OAuthError::TokenRefused { error: Some(code), .. } => match code.as_str() {
+            "authorization_pending" => Ok(Some(pause)),
+            "slow_down" => Ok(Some(pause + SLOW_DOWN_STEP)),
+            "access_denied" => Err(OAuthError::AuthorizationRefused { error: Some(code.clone()) }),
+            "expired_token" => Err(OAuthError::CodeExpired),
+            _ => Ok(None),
         },
         // Network errors are temporary; the person may be in the middle of the sign-in.
-        Some(OAuthError::Unreachable { .. } | OAuthError::Status { .. }) => {
-            PollStep::Ask { after: (pause * 2).min(MAX_POLL_INTERVAL) }
+        OAuthError::Unreachable { .. } | OAuthError::Status { .. } => {
+            Ok(Some((pause * 2).min(MAX_POLL_INTERVAL)))
         }
-        _ => PollStep::Done,
+        _ => Ok(None),
     }
 }
 
@@ -149,23 +142,16 @@ mod tests {
             issuer: "https://sso.example.com".to_owned(),
             error: Some(code.to_owned()),
         };
-        let asks = |error: OAuthError| match next(&Some(&error), pause) {
-            PollStep::Ask { after } => after.as_secs(),
-            other => panic!("{other:?}"),
-        };
+        let asks = |error: OAuthError| next_pause(&error, pause).unwrap().unwrap().as_secs();
         assert_eq!(asks(refused("authorization_pending")), 5);
         assert_eq!(asks(refused("slow_down")), 10);
         let status =
             OAuthError::Status { what: "the token endpoint", origin: String::new(), status: 503 };
         assert_eq!(asks(status), 10);
-        assert_eq!(
-            next(&Some(&refused("expired_token")), pause),
-            PollStep::GiveUp(OAuthError::CodeExpired)
-        );
+        assert_eq!(next_pause(&refused("expired_token"), pause), Err(OAuthError::CodeExpired));
         let denied = OAuthError::AuthorizationRefused { error: Some("access_denied".to_owned()) };
-        assert_eq!(next(&Some(&refused("access_denied")), pause), PollStep::GiveUp(denied));
-        assert_eq!(next(&Some(&refused("invalid_grant")), pause), PollStep::Done);
-        assert_eq!(next(&None, pause), PollStep::Done);
+        assert_eq!(next_pause(&refused("access_denied"), pause), Err(denied));
+        assert_eq!(next_pause(&refused("invalid_grant"), pause), Ok(None));
     }
 
     #[test]

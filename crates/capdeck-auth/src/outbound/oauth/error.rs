@@ -2,6 +2,8 @@
 
 use crate::ReachError;
 
+pub type OAuthResult<T> = Result<T, OAuthError>;
+
 /// A failed step of a sign-in. No variant contains a token, a secret or a query string.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OAuthError {

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use reqwest::{RequestBuilder, Response};
+use reqwest::RequestBuilder;
 use serde::{Serialize, de::DeserializeOwned};
 use url::Url;
 
-use super::OAuthError;
-use crate::{GuardedClients, NetworkReach, Secret};
+use super::{OAuthError, OAuthResult};
+use crate::{GuardedClients, NetworkReach, Secret, outbound::read_limited};
 
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -24,20 +24,20 @@ pub(super) struct FormResponse {
 }
 
 impl GuardedFetcher {
-    pub(super) async fn new(clients: &GuardedClients, server: &Url) -> Result<Self, OAuthError> {
+    pub(super) async fn new(clients: &GuardedClients, server: &Url) -> OAuthResult<Self> {
         let reach = NetworkReach::of(server).await;
         let http = clients.get(reach).map_err(|reason| OAuthError::Client { reason })?;
         Ok(Self { reach, http })
     }
 
-    pub(super) fn url(&self, what: &'static str, text: &str) -> Result<Url, OAuthError> {
+    pub(super) fn url(&self, what: &'static str, text: &str) -> OAuthResult<Url> {
         let url = Url::parse(text)
             .map_err(|_| OAuthError::NotAUrl { what, text: sanitized_excerpt(text) })?;
         self.check(what, &url)?;
         Ok(url)
     }
 
-    fn check(&self, what: &'static str, url: &Url) -> Result<(), OAuthError> {
+    fn check(&self, what: &'static str, url: &Url) -> OAuthResult<()> {
         self.reach.check(url).map_err(|reason| OAuthError::ForbiddenUrl {
             what,
             origin: origin(url),
@@ -50,7 +50,7 @@ impl GuardedFetcher {
         &self,
         what: &'static str,
         url: &Url,
-    ) -> Result<Option<T>, OAuthError> {
+    ) -> OAuthResult<Option<T>> {
         self.check(what, url)?;
         read_document(what, url, self.http.get(url.clone())).await
     }
@@ -60,7 +60,7 @@ impl GuardedFetcher {
         what: &'static str,
         url: &Url,
         token: &Secret,
-    ) -> Result<Option<T>, OAuthError> {
+    ) -> OAuthResult<Option<T>> {
         self.check(what, url)?;
         read_document(what, url, self.http.get(url.clone()).bearer_auth(token.expose())).await
     }
@@ -72,7 +72,7 @@ impl GuardedFetcher {
         url: &Url,
         fields: &[(&str, &str)],
         basic: Option<(&str, &Secret)>,
-    ) -> Result<FormResponse, OAuthError> {
+    ) -> OAuthResult<FormResponse> {
         self.check(what, url)?;
         let body: String =
             url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
@@ -96,7 +96,7 @@ impl GuardedFetcher {
         what: &'static str,
         url: &Url,
         body: &impl Serialize,
-    ) -> Result<FormResponse, OAuthError> {
+    ) -> OAuthResult<FormResponse> {
         self.check(what, url)?;
         let request = self.http.post(url.clone()).header("accept", "application/json").json(body);
         send(what, url, request).await
@@ -107,7 +107,7 @@ async fn read_document<T: DeserializeOwned>(
     what: &'static str,
     url: &Url,
     request: RequestBuilder,
-) -> Result<Option<T>, OAuthError> {
+) -> OAuthResult<Option<T>> {
     let request = request.header("accept", "application/json");
     let FormResponse { status, body } = send(what, url, request).await?;
     match status {
@@ -123,16 +123,12 @@ async fn read_document<T: DeserializeOwned>(
     parse(what, url, &body).map(Some)
 }
 
-async fn send(
-    what: &'static str,
-    url: &Url,
-    request: RequestBuilder,
-) -> Result<FormResponse, OAuthError> {
+async fn send(what: &'static str, url: &Url, request: RequestBuilder) -> OAuthResult<FormResponse> {
     let unreachable =
         |error| OAuthError::Unreachable { what, origin: origin(url), reason: cause(error) };
     let response = request.timeout(REQUEST_TIMEOUT).send().await.map_err(unreachable)?;
     let status = response.status();
-    match read(response).await.map_err(unreachable)? {
+    match read_limited(response, MAX_RESPONSE_BYTES).await.map_err(unreachable)? {
         Some(body) => Ok(FormResponse { status: status.as_u16(), body }),
         None => {
             let reason = format!("it is larger than {MAX_RESPONSE_BYTES} bytes");
@@ -141,24 +137,12 @@ async fn send(
     }
 }
 
-/// Returns the body; `None` when it is too large.
-async fn read(mut response: Response) -> reqwest::Result<Option<Vec<u8>>> {
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await? {
-        if body.len() + chunk.len() > MAX_RESPONSE_BYTES {
-            return Ok(None);
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(Some(body))
-}
-
 /// Parses a JSON response. The parser's message is not repeated, because it quotes the document.
 pub(super) fn parse<T: DeserializeOwned>(
     what: &'static str,
     url: &Url,
     body: &[u8],
-) -> Result<T, OAuthError> {
+) -> OAuthResult<T> {
     serde_json::from_slice(body).map_err(|error| {
         let reason = format!("it cannot be read (line {})", error.line());
         OAuthError::BadAnswer { what, origin: origin(url), reason }

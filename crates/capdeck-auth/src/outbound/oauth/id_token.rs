@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use super::{
-    OAuthError,
+    OAuthError, OAuthResult,
     fetch::GuardedFetcher,
     json_keys::{KeySet, SignatureVerdict},
 };
@@ -51,7 +51,7 @@ pub(super) async fn verify(
     keys: Option<&Url>,
     token: &str,
     expected: &ExpectedClaims<'_>,
-) -> Result<String, OAuthError> {
+) -> OAuthResult<String> {
     const KEYS_LABEL: &str = "the issuer's keys";
     let keys = keys.ok_or(wrong("its issuer publishes no keys to check it with"))?;
     let (signed, signature) = token.rsplit_once('.').ok_or(wrong("it is not a JWT"))?;
@@ -76,7 +76,7 @@ pub(super) async fn verify(
 }
 
 impl IdTokenClaims {
-    fn check(self, algorithm: &str, expected: &ExpectedClaims<'_>) -> Result<String, OAuthError> {
+    fn check(self, algorithm: &str, expected: &ExpectedClaims<'_>) -> OAuthResult<String> {
         if expected.knows_issuer && self.iss.as_deref() != Some(expected.issuer) {
             return Err(wrong("it has another issuer"));
         }
@@ -113,7 +113,7 @@ impl IdTokenClaims {
         Ok(subject)
     }
 
-    fn check_times(&self, now: u64) -> Result<(), OAuthError> {
+    fn check_times(&self, now: u64) -> OAuthResult<()> {
         // Numeric dates may be fractions.
         let now = now as f64;
         let skew = MAX_CLOCK_SKEW_SECONDS as f64;
@@ -129,7 +129,7 @@ impl IdTokenClaims {
     }
 }
 
-fn decode<T: DeserializeOwned>(part: &str) -> Result<T, OAuthError> {
+fn decode<T: DeserializeOwned>(part: &str) -> OAuthResult<T> {
     let bytes = URL_SAFE_NO_PAD.decode(part).map_err(|_| wrong("it is not a JWT"))?;
     serde_json::from_slice(&bytes).map_err(|_| wrong("it is not a JWT"))
 }
@@ -144,7 +144,7 @@ mod tests {
 
     use super::*;
 
-    fn check(claims: &Value) -> Result<String, OAuthError> {
+    fn check(claims: &Value) -> OAuthResult<String> {
         let access_token = Secret::new("jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y");
         let expected = ExpectedClaims {
             issuer: "https://sso.example.com",

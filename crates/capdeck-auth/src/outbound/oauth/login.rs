@@ -6,12 +6,11 @@ use tokio::sync::mpsc;
 use url::Url;
 
 use super::{
-    OAuthError, SignIn, SignInStatus,
+    OAuthError, OAuthResult, SignIn, SignInStatus,
     device_login::DeviceLogin,
-    error::plain_code,
     fetch::GuardedFetcher,
     id_token::{ExpectedClaims, verify},
-    redirect::{RedirectListener, RedirectParams},
+    redirect::RedirectListener,
     registration::{RegistrationFlow, identify},
     scopes::select,
     server_metadata::ServerMetadata,
@@ -21,7 +20,7 @@ use super::{
     token::{IssuedTokens, TokenRequest},
 };
 use crate::{
-    LoginKind, Secret,
+    LoginKind,
     pkce::{PkceVerifier, random},
 };
 
@@ -47,8 +46,8 @@ impl SignIn {
     pub async fn begin(
         self: &Arc<Self>,
         extra: &[String],
-        way: LoginMethod,
-    ) -> Result<LoginStart, OAuthError> {
+        method: LoginMethod,
+    ) -> OAuthResult<LoginStart> {
         let settings = &self.settings;
         self.entry.check()?;
         let fetcher = GuardedFetcher::new(&self.clients, &settings.server).await?;
@@ -69,7 +68,7 @@ impl SignIn {
             let answer = started.request().for_program(&started.fetcher).await;
             return started.complete(answer, None).await.map(LoginStart::Done);
         }
-        let by_code = match way {
+        let by_code = match method {
             LoginMethod::Browser => plan.authorization_endpoint.is_none(),
             LoginMethod::Device => true,
             LoginMethod::DeviceIfOffered => plan.device_endpoint.is_some(),
@@ -91,8 +90,8 @@ impl SignIn {
             registered.and_then(|client| client.redirect_uri.as_deref()),
         )
         .await?;
-        let way_back = RegistrationFlow::Redirect(&listener.uri);
-        let started = self.attempt(fetcher, plan, way_back, record, scopes).await?;
+        let flow = RegistrationFlow::Redirect(&listener.uri);
+        let started = self.attempt(fetcher, plan, flow, record, scopes).await?;
         Ok(LoginStart::Browser(Box::new(BrowserLogin::start(started, endpoint, listener)?)))
     }
 
@@ -101,13 +100,12 @@ impl SignIn {
         self: &Arc<Self>,
         fetcher: GuardedFetcher,
         plan: SignInPlan,
-        way_back: RegistrationFlow<'_>,
+        flow: RegistrationFlow<'_>,
         mut record: SignInRecord,
         scopes: Vec<String>,
-    ) -> Result<SignInAttempt, OAuthError> {
+    ) -> OAuthResult<SignInAttempt> {
         let before = (record.registrations.clone(), record.device_registrations.clone());
-        let client =
-            identify(&fetcher, &self.settings, &plan, way_back, &mut record, now()).await?;
+        let client = identify(&fetcher, &self.settings, &plan, flow, &mut record, now()).await?;
         let after = (record.registrations, record.device_registrations);
         if after != before {
             let keep = move |kept: &mut SignInRecord| {
@@ -134,7 +132,7 @@ impl BrowserLogin {
         started: SignInAttempt,
         endpoint: Url,
         listener: RedirectListener,
-    ) -> Result<Self, OAuthError> {
+    ) -> OAuthResult<Self> {
         let (state, pkce) = (random::<24>()?, PkceVerifier::new()?);
         let nonce = match started.sign_in.settings.kind {
             LoginKind::OAuth2 => None,
@@ -174,10 +172,10 @@ impl BrowserLogin {
     /// error of an invalid address.
     pub async fn finish(
         self,
-        patience: Duration,
+        timeout: Duration,
         mut pasted: mpsc::Receiver<String>,
         complain: impl Fn(&'static str),
-    ) -> Result<SignInStatus, OAuthError> {
+    ) -> OAuthResult<SignInStatus> {
         let paste = async {
             while let Some(text) = pasted.recv().await {
                 match self.listener.read(text.trim(), &self.state) {
@@ -194,34 +192,14 @@ impl BrowserLogin {
                 redirected = paste => redirected,
             }
         };
-        let waited = tokio::time::timeout(patience, come_back).await;
-        let redirected =
-            waited.map_err(|_| OAuthError::TimedOut { seconds: patience.as_secs() })?;
-        let code = self.accept(redirected)?;
+        let waited = tokio::time::timeout(timeout, come_back).await;
+        let redirected = waited.map_err(|_| OAuthError::TimedOut { seconds: timeout.as_secs() })?;
         let Self { started, listener, nonce, pkce, .. } = self;
+        let SignInPlan { issuer, knows_issuer, metadata, .. } = &started.plan;
+        let code = redirected.into_code(issuer, *knows_issuer, metadata.as_ref())?;
         let request = started.request();
         let answer = request.redeem(&started.fetcher, &code, &pkce.verifier, &listener.uri).await;
         started.complete(answer, nonce.as_deref()).await
-    }
-
-    /// Accepts a response only from the expected issuer; before that check not even its error is shown.
-    fn accept(&self, redirected: RedirectParams) -> Result<Secret, OAuthError> {
-        let plan = &self.started.plan;
-        let promised = plan
-            .metadata
-            .as_ref()
-            .is_some_and(|metadata| metadata.authorization_response_iss_parameter_supported);
-        let believed = match &redirected.issuer {
-            Some(issuer) => !plan.knows_issuer || *issuer == plan.issuer,
-            None => !promised,
-        };
-        if !believed {
-            return Err(OAuthError::WrongResponder { issuer: plan.issuer.clone() });
-        }
-        if redirected.error.is_some() {
-            return Err(OAuthError::AuthorizationRefused { error: plain_code(redirected.error) });
-        }
-        redirected.code.filter(|code| !code.expose().is_empty()).ok_or(OAuthError::NoCode)
     }
 }
 
@@ -248,15 +226,14 @@ impl SignInAttempt {
             client: &self.client,
             resource: &self.plan.resource,
             scopes: &self.scopes,
-            now: now(),
         }
     }
 
     pub(super) async fn complete(
         self,
-        answer: Result<IssuedTokens, OAuthError>,
+        answer: OAuthResult<IssuedTokens>,
         nonce: Option<&str>,
-    ) -> Result<SignInStatus, OAuthError> {
+    ) -> OAuthResult<SignInStatus> {
         if let Err(OAuthError::TokenRefused { error: Some(error), .. }) = &answer
             && error == "invalid_client"
         {

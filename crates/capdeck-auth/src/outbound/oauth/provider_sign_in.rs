@@ -1,5 +1,5 @@
 //! OpenID Connect sign-in of people at this host. Only the identity of the person is used; no token is stored. Profile claims
-//! //! come from the identity token or the user info endpoint: many providers send them only from the endpoint.
+//! come from the identity token or the user info endpoint: many providers send them only from the endpoint.
 
 use std::{
     collections::HashMap,
@@ -13,10 +13,10 @@ use serde_json::Value;
 use url::Url;
 
 use super::{
-    OAuthError,
-    error::plain_code,
+    OAuthError, OAuthResult,
     fetch::GuardedFetcher,
     id_token::{ExpectedClaims, verify},
+    redirect::RedirectParams,
     server_metadata::{self, ServerMetadata},
     sign_in::now,
     store::ClientRegistration,
@@ -37,14 +37,14 @@ pub struct ProviderSettings {
     pub issuer: String,
     pub client_id: String,
     pub client_secret: Option<Secret>,
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 #[derive(Debug)]
 pub struct ProviderSignIn {
     settings: ProviderSettings,
     clients: GuardedClients,
-    begun: Mutex<HashMap<String, PendingProviderSignIn>>,
+    pending: Mutex<HashMap<String, PendingProviderSignIn>>,
 }
 
 /// The redirect and the continuation of a sign-in.
@@ -60,14 +60,6 @@ pub struct ProviderRedirect {
     pub url: Url,
     /// Returned by the provider. The same value goes into a cookie, to prove that the same browser comes back.
     pub state: String,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ProviderCallback {
-    pub state: String,
-    pub code: Option<Secret>,
-    pub issuer: Option<String>,
-    pub error: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,18 +91,18 @@ impl ProviderSettings {
         client_secret: Option<Secret>,
     ) -> Self {
         let (issuer, client_id) = (issuer.into(), client_id.into());
-        Self { issuer, client_id, client_secret, patience: SIGN_IN_TIMEOUT }
+        Self { issuer, client_id, client_secret, timeout: SIGN_IN_TIMEOUT }
     }
 }
 
 impl ProviderSignIn {
     /// Creates the service without sending a request.
     pub fn new(settings: ProviderSettings, clients: GuardedClients) -> Self {
-        Self { settings, clients, begun: Mutex::default() }
+        Self { settings, clients, pending: Mutex::default() }
     }
 
     /// Checks that the provider is reachable and has the expected identity.
-    pub async fn check(&self) -> Result<(), OAuthError> {
+    pub async fn check(&self) -> OAuthResult<()> {
         self.find().await.map(drop)
     }
 
@@ -118,14 +110,11 @@ impl ProviderSignIn {
         &self.settings.issuer
     }
 
-    pub fn patience(&self) -> Duration {
-        self.settings.patience
+    pub fn timeout(&self) -> Duration {
+        self.settings.timeout
     }
 
-    pub async fn begin(
-        &self,
-        visit: ProviderSignInRequest,
-    ) -> Result<ProviderRedirect, OAuthError> {
+    pub async fn begin(&self, visit: ProviderSignInRequest) -> OAuthResult<ProviderRedirect> {
         let (fetcher, metadata) = self.find().await?;
         let endpoint = endpoint(metadata.authorization_endpoint.as_deref(), &self.settings.issuer)?;
         let mut url = fetcher.url("the authorization endpoint", endpoint)?;
@@ -139,41 +128,28 @@ impl ProviderSignIn {
             .append_pair("nonce", &nonce)
             .append_pair("code_challenge", &pkce.challenge())
             .append_pair("code_challenge_method", "S256");
-        let mut begun = self.begun.lock();
+        let mut pending = self.pending.lock();
         let now = Instant::now();
-        begun.retain(|_, one| now < one.until);
-        if begun.len() >= MAX_PENDING_SIGN_INS {
+        pending.retain(|_, one| now < one.until);
+        if pending.len() >= MAX_PENDING_SIGN_INS {
             let reason = "too many sign-ins are in progress".to_owned();
             return Err(OAuthError::Client { reason });
         }
-        let until = now + self.settings.patience;
-        begun.insert(state.clone(), PendingProviderSignIn { nonce, pkce, visit, until });
+        let until = now + self.settings.timeout;
+        pending.insert(state.clone(), PendingProviderSignIn { nonce, pkce, visit, until });
         Ok(ProviderRedirect { url, state })
     }
 
     /// Finishes a sign-in with the redirect parameters. Each sign-in can be finished once.
-    pub async fn finish(
-        &self,
-        answer: ProviderCallback,
-    ) -> Result<ProviderSignInResult, OAuthError> {
-        let begun = self.begun.lock().remove(&answer.state);
-        let begun = begun.filter(|begun| Instant::now() < begun.until);
-        let seconds = self.settings.patience.as_secs();
-        let begun = begun.ok_or(OAuthError::TimedOut { seconds })?;
+    pub async fn finish(&self, redirected: RedirectParams) -> OAuthResult<ProviderSignInResult> {
+        let state = redirected.state.as_deref().unwrap_or_default();
+        let pending = self.pending.lock().remove(state);
+        let pending = pending.filter(|pending| Instant::now() < pending.until);
+        let seconds = self.settings.timeout.as_secs();
+        let pending = pending.ok_or(OAuthError::TimedOut { seconds })?;
         let (fetcher, metadata) = self.find().await?;
         let issuer = &self.settings.issuer;
-        let is_theirs = match &answer.issuer {
-            Some(named) => named == issuer,
-            None => !metadata.authorization_response_iss_parameter_supported,
-        };
-        if !is_theirs {
-            return Err(OAuthError::WrongResponder { issuer: issuer.clone() });
-        }
-        if answer.error.is_some() {
-            return Err(OAuthError::AuthorizationRefused { error: plain_code(answer.error) });
-        }
-        let code =
-            answer.code.filter(|code| !code.expose().is_empty()).ok_or(OAuthError::NoCode)?;
+        let code = redirected.into_code(issuer, true, Some(&metadata))?;
         let token_endpoint = endpoint(metadata.token_endpoint.as_deref(), issuer)?;
         let request = TokenRequest {
             issuer,
@@ -181,10 +157,9 @@ impl ProviderSignIn {
             client: &self.client(&metadata),
             resource: "",
             scopes: &[],
-            now: now(),
         };
-        let ProviderSignInRequest { redirect_uri, then } = &begun.visit;
-        let given = request.redeem(&fetcher, &code, &begun.pkce.verifier, redirect_uri).await?;
+        let ProviderSignInRequest { redirect_uri, then } = &pending.visit;
+        let given = request.redeem(&fetcher, &code, &pending.pkce.verifier, redirect_uri).await?;
         let id_token = given.id_token.ok_or(OAuthError::IdToken { reason: "there is none" })?;
         let keys = metadata.jwks_uri.as_deref();
         let keys = keys.map(|keys| fetcher.url("the issuer's keys", keys)).transpose()?;
@@ -192,7 +167,7 @@ impl ProviderSignIn {
             issuer,
             knows_issuer: true,
             client_id: &self.settings.client_id,
-            nonce: Some(&begun.nonce),
+            nonce: Some(&pending.nonce),
             subject: None,
             access_token: &given.tokens.access_token,
             now: now(),
@@ -210,7 +185,7 @@ impl ProviderSignIn {
         Ok(ProviderSignInResult { identity, then: then.clone() })
     }
 
-    async fn find(&self) -> Result<(GuardedFetcher, ServerMetadata), OAuthError> {
+    async fn find(&self) -> OAuthResult<(GuardedFetcher, ServerMetadata)> {
         let issuer = &self.settings.issuer;
         let what = "the sign-in provider";
         let url = Url::parse(issuer)
@@ -244,11 +219,11 @@ impl ProviderSignIn {
 
 impl std::fmt::Debug for PendingProviderSignIn {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("Begun")
+        formatter.write_str("PendingProviderSignIn")
     }
 }
 
-fn endpoint<'a>(named: Option<&'a str>, issuer: &str) -> Result<&'a str, OAuthError> {
+fn endpoint<'a>(named: Option<&'a str>, issuer: &str) -> OAuthResult<&'a str> {
     named.ok_or_else(|| OAuthError::NoMetadata { issuer: issuer.to_owned() })
 }
 
@@ -275,7 +250,7 @@ impl ProfileClaims {
         place: &Url,
         access_token: &Secret,
         subject: &str,
-    ) -> Result<Self, OAuthError> {
+    ) -> OAuthResult<Self> {
         let found = fetcher.document_for::<Self>(ENDPOINT_LABEL, place, access_token).await?;
         let Some(found) = found else { return Ok(Self::default()) };
         if found.sub.as_ref().and_then(Value::as_str) != Some(subject) {

@@ -11,7 +11,7 @@ use tokio::{
 };
 use url::Url;
 
-use super::OAuthError;
+use super::{OAuthError, OAuthResult, error::plain_code, server_metadata::ServerMetadata};
 use crate::Secret;
 
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
@@ -25,20 +25,41 @@ pub(super) struct RedirectListener {
     path: String,
 }
 
-#[derive(Debug, Default)]
-pub(super) struct RedirectParams {
-    pub(super) code: Option<Secret>,
-    pub(super) state: Option<String>,
-    pub(super) issuer: Option<String>,
-    pub(super) error: Option<String>,
+/// The parameters of the redirect back from an authorization server. They are untrusted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RedirectParams {
+    pub code: Option<Secret>,
+    pub state: Option<String>,
+    pub issuer: Option<String>,
+    pub error: Option<String>,
+}
+
+impl RedirectParams {
+    /// Returns the code of a response from the expected issuer; before that check not even its error is shown. Without a
+    /// known issuer any named one counts; without a name the server must not have promised one.
+    pub(super) fn into_code(
+        self,
+        issuer: &str,
+        knows_issuer: bool,
+        metadata: Option<&ServerMetadata>,
+    ) -> OAuthResult<Secret> {
+        let is_expected = match &self.issuer {
+            Some(named) => !knows_issuer || named == issuer,
+            None => metadata.is_none_or(|one| !one.authorization_response_iss_parameter_supported),
+        };
+        if !is_expected {
+            return Err(OAuthError::WrongResponder { issuer: issuer.to_owned() });
+        }
+        if self.error.is_some() {
+            return Err(OAuthError::AuthorizationRefused { error: plain_code(self.error) });
+        }
+        self.code.filter(|code| !code.expose().is_empty()).ok_or(OAuthError::NoCode)
+    }
 }
 
 impl RedirectListener {
     /// Listens on the configured address, else on the registered one if it is free, else on any port.
-    pub(super) async fn open(
-        configured: Option<&str>,
-        earlier: Option<&str>,
-    ) -> Result<Self, OAuthError> {
+    pub(super) async fn open(configured: Option<&str>, earlier: Option<&str>) -> OAuthResult<Self> {
         if let Some(uri) = configured {
             return Self::at(uri).await;
         }
@@ -50,7 +71,7 @@ impl RedirectListener {
         Self::at("http://127.0.0.1:0/callback").await
     }
 
-    async fn at(uri: &str) -> Result<Self, OAuthError> {
+    async fn at(uri: &str) -> OAuthResult<Self> {
         let failed = |reason: String| OAuthError::RedirectUri { uri: uri.to_owned(), reason };
         let url = Url::parse(uri).map_err(|_| failed("it is not a URL".to_owned()))?;
         let host = url.host_str().unwrap_or_default();

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::{
-    OAuthError, OAuthSettings,
+    OAuthError, OAuthResult, OAuthSettings,
     error::{error_code, plain_code},
     fetch::{GuardedFetcher, parse},
     sign_in_plan::SignInPlan,
@@ -46,26 +46,26 @@ pub(super) async fn identify(
     fetcher: &GuardedFetcher,
     settings: &OAuthSettings,
     plan: &SignInPlan,
-    way_back: RegistrationFlow<'_>,
+    flow: RegistrationFlow<'_>,
     record: &mut SignInRecord,
     now: u64,
-) -> Result<ClientRegistration, OAuthError> {
+) -> OAuthResult<ClientRegistration> {
     if let Some(client) = configured(settings, plan)? {
         return Ok(client);
     }
-    let registrations = match way_back {
+    let registrations = match flow {
         RegistrationFlow::Redirect(_) => &mut record.registrations,
         RegistrationFlow::Device => &mut record.device_registrations,
     };
     if let Some(kept) = registrations.get(&plan.issuer)
-        && is_usable(kept, way_back, now)
+        && is_usable(kept, flow, now)
     {
         return Ok(kept.clone());
     }
     let Some(endpoint) = &plan.registration_endpoint else {
         return Err(OAuthError::NoRegistration { issuer: plan.issuer.clone() });
     };
-    let client = register(fetcher, plan, endpoint, way_back).await?;
+    let client = register(fetcher, plan, endpoint, flow).await?;
     registrations.insert(plan.issuer.clone(), client.clone());
     Ok(client)
 }
@@ -74,7 +74,7 @@ pub(super) async fn identify(
 fn configured(
     settings: &OAuthSettings,
     plan: &SignInPlan,
-) -> Result<Option<ClientRegistration>, OAuthError> {
+) -> OAuthResult<Option<ClientRegistration>> {
     if let Some(id) = &settings.client_id {
         let secret = settings.client_secret.clone();
         let method = method(plan, secret.is_some())?;
@@ -88,7 +88,7 @@ fn configured(
     Ok(document.map(|url| ClientRegistration::new(url, None, ClientAuthMethod::None)))
 }
 
-fn method(plan: &SignInPlan, has_secret: bool) -> Result<ClientAuthMethod, OAuthError> {
+fn method(plan: &SignInPlan, has_secret: bool) -> OAuthResult<ClientAuthMethod> {
     let Some(metadata) = &plan.metadata else {
         // Without metadata the secret goes into the form, as most services document.
         return Ok(if has_secret {
@@ -121,9 +121,9 @@ fn method(plan: &SignInPlan, has_secret: bool) -> Result<ClientAuthMethod, OAuth
 }
 
 /// A registration is valid for its redirect address and until its secret expires.
-fn is_usable(client: &ClientRegistration, way_back: RegistrationFlow<'_>, now: u64) -> bool {
+fn is_usable(client: &ClientRegistration, flow: RegistrationFlow<'_>, now: u64) -> bool {
     let expired = client.secret_expires_at.is_some_and(|at| at != 0 && at <= now);
-    !expired && client.redirect_uri.as_deref() == way_back.redirect_uri()
+    !expired && client.redirect_uri.as_deref() == flow.redirect_uri()
 }
 
 #[derive(Serialize)]
@@ -148,15 +148,15 @@ async fn register(
     fetcher: &GuardedFetcher,
     plan: &SignInPlan,
     endpoint: &Url,
-    way_back: RegistrationFlow<'_>,
-) -> Result<ClientRegistration, OAuthError> {
+    flow: RegistrationFlow<'_>,
+) -> OAuthResult<ClientRegistration> {
     // A program on a person's machine cannot protect a secret, so a public client is preferred.
     let wish = method(plan, false).or_else(|_| method(plan, true))?;
     let request = RegistrationRequest {
         client_name: CLIENT_NAME,
-        redirect_uris: way_back.redirect_uri().into_iter().collect(),
-        grant_types: [way_back.grant(), "refresh_token"],
-        response_types: match way_back {
+        redirect_uris: flow.redirect_uri().into_iter().collect(),
+        grant_types: [flow.grant(), "refresh_token"],
+        response_types: match flow {
             RegistrationFlow::Redirect(_) => &["code"],
             RegistrationFlow::Device => &[],
         },
@@ -182,7 +182,7 @@ async fn register(
         None => method(plan, secret.is_some())?,
     };
     Ok(ClientRegistration {
-        redirect_uri: way_back.redirect_uri().map(ToOwned::to_owned),
+        redirect_uri: flow.redirect_uri().map(ToOwned::to_owned),
         secret_expires_at: registered.client_secret_expires_at,
         ..ClientRegistration::new(&registered.client_id, secret, method)
     })

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use url::Url;
 
 use super::{
-    OAuthError,
+    OAuthError, OAuthResult,
     fetch::{GuardedFetcher, at_path},
 };
 
@@ -25,7 +25,7 @@ pub(super) async fn find(
     fetcher: &GuardedFetcher,
     server: &Url,
     named: Option<&str>,
-) -> Result<Option<ResourceMetadata>, OAuthError> {
+) -> OAuthResult<Option<ResourceMetadata>> {
     let places = match named {
         Some(text) => vec![fetcher.url(DOCUMENT_LABEL, text)?],
         None => well_known(server),

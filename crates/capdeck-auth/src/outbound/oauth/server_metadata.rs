@@ -4,7 +4,7 @@ use serde::Deserialize;
 use url::Url;
 
 use super::{
-    OAuthError,
+    OAuthError, OAuthResult,
     fetch::{GuardedFetcher, at_path},
 };
 
@@ -47,7 +47,7 @@ pub(super) async fn find(
     fetcher: &GuardedFetcher,
     issuer: &str,
     named: &[&str],
-) -> Result<Option<ServerMetadata>, OAuthError> {
+) -> OAuthResult<Option<ServerMetadata>> {
     let base = fetcher.url("the authorization server", issuer)?;
     let mut places = Vec::new();
     for text in named {

@@ -1,5 +1,5 @@
 //! The sign-in of one capability at one server, as requests use it: its token, its status, and its end here and at the service
-//! //! (RFC 7009).
+//! (RFC 7009).
 
 use std::{
     sync::Arc,
@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use url::Url;
 
 use super::{
-    BearerChallenge, LoginKind, OAuthError, OAuthSettings, TokenStore,
+    BearerChallenge, LoginKind, OAuthError, OAuthResult, OAuthSettings, TokenStore,
     fetch::{GuardedFetcher, origin},
     scopes::{covers, lacking},
     store::{FileStamp, SignInFile},
@@ -258,7 +258,7 @@ impl SignIn {
     pub(super) async fn change(
         self: &Arc<Self>,
         change: impl FnOnce(&mut SignInRecord) + Send + 'static,
-    ) -> Result<(), OAuthError> {
+    ) -> OAuthResult<()> {
         let entry = self.entry.clone();
         blocking(move || {
             let _held = entry.lock()?;
@@ -269,7 +269,7 @@ impl SignIn {
         .await
     }
 
-    pub fn status(&self) -> Result<SignInStatus, OAuthError> {
+    pub fn status(&self) -> OAuthResult<SignInStatus> {
         let record = self.entry.load()?.unwrap_or_default();
         let mut wanted_scopes =
             record.challenge.as_ref().map(|challenge| challenge.scopes.clone()).unwrap_or_default();
@@ -279,16 +279,7 @@ impl SignIn {
             if wanted_scopes.is_empty() {
                 wanted_scopes.clone_from(&self.settings.scopes);
             }
-            return Ok(SignInStatus {
-                state: SignInState::SignedOut,
-                problem,
-                issuer: None,
-                subject: None,
-                scopes: Vec::new(),
-                expires_at: None,
-                renewable: false,
-                wanted_scopes,
-            });
+            return Ok(SignInStatus { problem, wanted_scopes, ..SignInStatus::default() });
         };
         let over = tokens.expires_at.is_some_and(|at| at <= now());
         Ok(SignInStatus {
@@ -307,7 +298,7 @@ impl SignIn {
     /// not stop the deletion.
     ///
     /// If the definition names an issuer, the data of other issuers stays. If not, all data is deleted.
-    pub async fn sign_out(self: &Arc<Self>) -> Result<SignOutReport, OAuthError> {
+    pub async fn sign_out(self: &Arc<Self>) -> OAuthResult<SignOutReport> {
         let (entry, issuer) = (self.entry.clone(), self.settings.issuer.clone());
         let (was_signed_in, forgotten) = blocking(move || {
             let _held = entry.lock()?;
@@ -329,8 +320,8 @@ impl SignIn {
             // Of several results, the one that needs an action is returned.
             match self.revoke(tokens).await {
                 RevocationOutcome::NotOffered => {}
-                told if matches!(revocation, RevocationOutcome::Failed { .. }) => drop(told),
-                told => revocation = told,
+                _ if matches!(revocation, RevocationOutcome::Failed { .. }) => {}
+                outcome => revocation = outcome,
             }
         }
         Ok(SignOutReport { was_signed_in, revocation })
@@ -340,7 +331,7 @@ impl SignIn {
         let Some(endpoint) = &tokens.revocation_endpoint else {
             return RevocationOutcome::NotOffered;
         };
-        let told = async {
+        let revoked = async {
             let fetcher = GuardedFetcher::new(&self.clients, &self.settings.server).await?;
             let endpoint = fetcher.url(ENDPOINT_LABEL, endpoint)?;
             // Revoking the refresh token ends the sign-in; services need not revoke the access token with it.
@@ -349,7 +340,7 @@ impl SignIn {
             }
             revoke_token(&fetcher, &endpoint, tokens, &tokens.access_token, "access_token").await
         };
-        match told.await {
+        match revoked.await {
             Ok(()) => RevocationOutcome::Done,
             Err(error) => RevocationOutcome::Failed { error },
         }
@@ -363,8 +354,8 @@ impl StoredTokens {
 }
 
 pub(super) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, OAuthError> + Send + 'static,
-) -> Result<T, OAuthError> {
+    work: impl FnOnce() -> OAuthResult<T> + Send + 'static,
+) -> OAuthResult<T> {
     tokio::task::spawn_blocking(work)
         .await
         .unwrap_or_else(|error| Err(OAuthError::Client { reason: error.to_string() }))
@@ -375,7 +366,7 @@ pub(super) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SignInStatus {
     pub state: SignInState,
     /// The reason an existing sign-in is not used.
@@ -390,10 +381,11 @@ pub struct SignInStatus {
     pub wanted_scopes: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SignInState {
     SignedIn,
     Expired,
+    #[default]
     SignedOut,
 }
 
@@ -421,7 +413,7 @@ async fn revoke_token(
     tokens: &StoredTokens,
     token: &Secret,
     kind: &str,
-) -> Result<(), OAuthError> {
+) -> OAuthResult<()> {
     let mut fields = vec![("token", token.expose()), ("token_type_hint", kind)];
     let basic = tokens.client.identify(&mut fields);
     let answer = fetcher.form(ENDPOINT_LABEL, endpoint, &fields, basic).await?;

@@ -3,7 +3,7 @@
 use url::Url;
 
 use super::{
-    BearerChallenge, LoginKind, OAuthError, OAuthSettings,
+    BearerChallenge, LoginKind, OAuthError, OAuthResult, OAuthSettings,
     fetch::{GuardedFetcher, at_path, origin},
     resource_metadata::{self, without_query},
     server_metadata::{self, ServerMetadata},
@@ -50,7 +50,7 @@ pub(super) async fn discover(
     fetcher: &GuardedFetcher,
     settings: &OAuthSettings,
     challenge: Option<&BearerChallenge>,
-) -> Result<SignInPlan, OAuthError> {
+) -> OAuthResult<SignInPlan> {
     let server = &settings.server;
     if let (Some(authorization), Some(token)) = (&settings.authorization_url, &settings.token_url) {
         let token_endpoint = fetcher.url("`tokenUrl`", token)?;
@@ -100,7 +100,7 @@ fn named_places(settings: &OAuthSettings) -> Vec<&str> {
 async fn keys_of_issuer(
     fetcher: &GuardedFetcher,
     settings: &OAuthSettings,
-) -> Result<Option<Url>, OAuthError> {
+) -> OAuthResult<Option<Url>> {
     let Some(issuer) = settings.issuer.as_ref().filter(|_| settings.kind == LoginKind::Oidc) else {
         return Ok(None);
     };
@@ -114,7 +114,7 @@ fn described_plan(
     resource: String,
     resource_scopes: Vec<String>,
     metadata: ServerMetadata,
-) -> Result<SignInPlan, OAuthError> {
+) -> OAuthResult<SignInPlan> {
     let issuer = metadata.issuer.clone();
     let optional = |what: &'static str, text: &Option<String>| {
         text.as_deref().map(|text| fetcher.url(what, text)).transpose()
@@ -150,7 +150,7 @@ fn guessed_plan(
     server: &Url,
     resource: String,
     issuer: String,
-) -> Result<SignInPlan, OAuthError> {
+) -> OAuthResult<SignInPlan> {
     let at = |what: &'static str, path: &str| fetcher.url(what, at_path(server, path).as_str());
     Ok(SignInPlan {
         authorization_endpoint: Some(at("the authorization endpoint", "/authorize")?),

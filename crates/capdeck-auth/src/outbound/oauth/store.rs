@@ -1,15 +1,15 @@
 //! The sign-in store: one encrypted file per capability and server, with a sign-in for each issuer.
-//! //!
-//! //! Unencrypted files of older versions are encrypted when they are read.
+//!
+//! Unencrypted files of older versions are encrypted when they are read.
 
 use std::{collections::BTreeMap, fs, time::SystemTime};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 use url::Url;
 use zeroize::Zeroizing;
 
-use super::{BearerChallenge, LoginKind, OAuthError};
+use super::{BearerChallenge, LoginKind, OAuthError, OAuthResult};
 use crate::{
     Secret, Vault,
     inbound::ClientAuthMethod,
@@ -54,7 +54,7 @@ impl TokenStore {
 
 impl SignInFile {
     /// Loads the record. Rejects a file that others may read or that is for another server.
-    pub(super) fn load(&self) -> Result<Option<SignInRecord>, OAuthError> {
+    pub(super) fn load(&self) -> OAuthResult<Option<SignInRecord>> {
         let (bytes, is_sealed) = match self.folder.load(&self.name)? {
             None => return Ok(None),
             Some(SealedContent::Sealed(bytes)) => (bytes, true),
@@ -72,13 +72,13 @@ impl SignInFile {
         Ok(Some(record))
     }
 
-    pub(super) fn save(&self, mut record: SignInRecord) -> Result<(), OAuthError> {
+    pub(super) fn save(&self, mut record: SignInRecord) -> OAuthResult<()> {
         record.server.clone_from(&self.server);
         let text = serde_json::to_vec(&record).map_err(|error| self.unusable(error.to_string()))?;
         Ok(self.folder.save(&self.name, &Zeroizing::new(text))?)
     }
 
-    pub(super) fn remove(&self) -> Result<bool, OAuthError> {
+    pub(super) fn remove(&self) -> OAuthResult<bool> {
         Ok(self.folder.remove(&self.name)?)
     }
 
@@ -92,12 +92,12 @@ impl SignInFile {
     }
 
     /// Locks this sign-in. Blocks the thread.
-    pub(super) fn lock(&self) -> Result<FileLock, OAuthError> {
+    pub(super) fn lock(&self) -> OAuthResult<FileLock> {
         Ok(self.folder.lock(&self.name)?)
     }
 
     /// Checks that a record can be saved before a person is asked for anything.
-    pub(super) fn check(&self) -> Result<(), OAuthError> {
+    pub(super) fn check(&self) -> OAuthResult<()> {
         Ok(self.folder.check_key()?)
     }
 
@@ -168,7 +168,7 @@ pub(super) struct SignInRecord {
 #[serde(rename_all = "camelCase")]
 pub(super) struct ClientRegistration {
     pub(super) id: String,
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "plain_option")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "serialize_exposed")]
     pub(super) secret: Option<Secret>,
     pub(super) method: ClientAuthMethod,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -185,9 +185,9 @@ pub(super) struct StoredTokens {
     pub(super) resource: String,
     pub(super) token_endpoint: String,
     pub(super) client: ClientRegistration,
-    #[serde(with = "plain")]
+    #[serde(serialize_with = "serialize_exposed")]
     pub(super) access_token: Secret,
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "plain_option")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "serialize_exposed")]
     pub(super) refresh_token: Option<Secret>,
     /// In seconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -277,40 +277,11 @@ impl ClientRegistration {
 }
 
 /// Serializes a secret in clear text, only for the encrypted store.
-mod plain {
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    use crate::Secret;
-
-    pub(super) fn serialize<S: Serializer>(secret: &Secret, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(secret.expose())
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Secret, D::Error> {
-        String::deserialize(from).map(Secret::new)
-    }
-}
-
-mod plain_option {
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    use crate::Secret;
-
-    pub(super) fn serialize<S: Serializer>(
-        secret: &Option<Secret>,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        match secret {
-            Some(secret) => to.serialize_some(secret.expose()),
-            None => to.serialize_none(),
-        }
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Option<Secret>, D::Error> {
-        Ok(Option::<String>::deserialize(from)?.map(Secret::new))
-    }
+fn serialize_exposed<'a, S: Serializer>(
+    secret: impl Into<Option<&'a Secret>>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    secret.into().map(Secret::expose).serialize(to)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::{
-    OAuthError, SignIn, SignInRefusal, SignInStatus,
+    OAuthError, OAuthResult, SignIn, SignInRefusal, SignInStatus,
     error::error_code,
     fetch::{FormResponse, GuardedFetcher, parse},
     id_token::{ExpectedClaims, verify},
@@ -28,7 +28,6 @@ pub(super) struct TokenRequest<'a> {
     pub(super) resource: &'a str,
     /// The granted scopes when the response names none.
     pub(super) scopes: &'a [String],
-    pub(super) now: u64,
 }
 
 pub(super) struct IssuedTokens {
@@ -54,7 +53,7 @@ impl TokenRequest<'_> {
         code: &Secret,
         verifier: &Secret,
         redirect_uri: &str,
-    ) -> Result<IssuedTokens, OAuthError> {
+    ) -> OAuthResult<IssuedTokens> {
         let fields = [
             ("grant_type", "authorization_code"),
             ("code", code.expose()),
@@ -68,7 +67,7 @@ impl TokenRequest<'_> {
         &self,
         fetcher: &GuardedFetcher,
         device_code: &Secret,
-    ) -> Result<IssuedTokens, OAuthError> {
+    ) -> OAuthResult<IssuedTokens> {
         let fields = [("grant_type", DEVICE_GRANT), ("device_code", device_code.expose())];
         Ok(self.answer(self.send(fetcher, &fields).await?, None))
     }
@@ -78,15 +77,12 @@ impl TokenRequest<'_> {
         &self,
         fetcher: &GuardedFetcher,
         refresh_token: &Secret,
-    ) -> Result<IssuedTokens, OAuthError> {
+    ) -> OAuthResult<IssuedTokens> {
         let fields = [("grant_type", "refresh_token"), ("refresh_token", refresh_token.expose())];
         Ok(self.answer(self.send(fetcher, &fields).await?, Some(refresh_token)))
     }
 
-    pub(super) async fn for_program(
-        &self,
-        fetcher: &GuardedFetcher,
-    ) -> Result<IssuedTokens, OAuthError> {
+    pub(super) async fn for_program(&self, fetcher: &GuardedFetcher) -> OAuthResult<IssuedTokens> {
         let scope = self.scopes.join(" ");
         let mut fields = vec![("grant_type", "client_credentials")];
         if !scope.is_empty() {
@@ -101,7 +97,7 @@ impl TokenRequest<'_> {
         &'b self,
         fetcher: &GuardedFetcher,
         fields: &[(&'b str, &'b str)],
-    ) -> Result<TokenResponse, OAuthError> {
+    ) -> OAuthResult<TokenResponse> {
         let mut fields = fields.to_vec();
         if !self.resource.is_empty() {
             fields.push(("resource", self.resource));
@@ -154,9 +150,9 @@ impl TokenRequest<'_> {
             expires_at: granted
                 .expires_in
                 .and_then(|value| seconds(&value))
-                .map(|lasts| self.now.saturating_add(lasts)),
+                .map(|lasts| now().saturating_add(lasts)),
             scopes,
-            obtained_at: self.now,
+            obtained_at: now(),
             subject: None,
             unattended: false,
             kind: None,
@@ -178,7 +174,7 @@ const FRESH_TOKEN_SECONDS: u64 = 10;
 
 impl SignIn {
     /// Renews the tokens regardless of their age.
-    pub async fn renew(self: &Arc<Self>) -> Result<SignInStatus, OAuthError> {
+    pub async fn renew(self: &Arc<Self>) -> OAuthResult<SignInStatus> {
         let tokens = self.current().ok_or(OAuthError::NotSignedIn)?;
         self.renew_in_background(tokens).await?;
         self.status()
@@ -203,16 +199,13 @@ impl SignIn {
     pub(super) async fn renew_in_background(
         self: &Arc<Self>,
         stale: StoredTokens,
-    ) -> Result<StoredTokens, OAuthError> {
+    ) -> OAuthResult<StoredTokens> {
         let this = Arc::clone(self);
         let renewal = tokio::spawn(async move { this.renew_if_stale(&stale).await });
         renewal.await.unwrap_or_else(|error| Err(OAuthError::Client { reason: error.to_string() }))
     }
 
-    async fn renew_if_stale(
-        self: &Arc<Self>,
-        stale: &StoredTokens,
-    ) -> Result<StoredTokens, OAuthError> {
+    async fn renew_if_stale(self: &Arc<Self>, stale: &StoredTokens) -> OAuthResult<StoredTokens> {
         let _turn = self.renewing.lock().await;
         let entry = self.entry.clone();
         let _held = blocking(move || entry.lock()).await?;
@@ -238,7 +231,7 @@ impl SignIn {
         outcome
     }
 
-    async fn request_tokens(&self, tokens: &StoredTokens) -> Result<StoredTokens, OAuthError> {
+    async fn request_tokens(&self, tokens: &StoredTokens) -> OAuthResult<StoredTokens> {
         let fetcher = GuardedFetcher::new(&self.clients, &self.settings.server).await?;
         let endpoint: Url = fetcher.url("the token endpoint", &tokens.token_endpoint)?;
         let request = TokenRequest {
@@ -247,7 +240,6 @@ impl SignIn {
             client: &tokens.client,
             resource: &tokens.resource,
             scopes: &tokens.scopes,
-            now: now(),
         };
         let answer = match &tokens.refresh_token {
             Some(refresh_token) => request.renew(&fetcher, refresh_token).await?,
@@ -271,7 +263,7 @@ impl SignIn {
         fetcher: &GuardedFetcher,
         tokens: &StoredTokens,
         answer: &IssuedTokens,
-    ) -> Result<(), OAuthError> {
+    ) -> OAuthResult<()> {
         let (LoginKind::Oidc, Some(id_token)) = (self.settings.kind, &answer.id_token) else {
             return Ok(());
         };

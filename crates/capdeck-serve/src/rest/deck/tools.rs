@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, value::to_raw_value};
 
 use crate::rest::{
-    ApiError, ApiResult, JsonObject, ListPage, OptionalJsonBody, PageQuery, RawToolResult,
-    RequiredAccess, RestCall, RestOperation, ToolDefinition, get, post,
+    ApiError, ApiResult, JsonBody, JsonObject, ListPage, OptionalJsonBody, PageQuery,
+    RawToolResult, RequiredAccess, RestCall, RestOperation, ToolDefinition, get, post,
 };
 
 pub(super) fn operations() -> Vec<RestOperation> {
@@ -172,7 +172,7 @@ async fn call_tool(
     call: RestCall,
     body: OptionalJsonBody<ToolCallBody>,
 ) -> ApiResult<RawToolResult> {
-    let OptionalJsonBody(ToolCallBody { arguments, fields, timeout_ms, approved }) = body;
+    let JsonBody(ToolCallBody { arguments, fields, timeout_ms, approved }) = body;
     if approved {
         RequiredAccess::Admin.check_call(&call)?;
     }

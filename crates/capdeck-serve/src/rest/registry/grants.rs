@@ -181,8 +181,7 @@ async fn approve(
     call: RestCall,
     body: OptionalJsonBody<GrantApproval>,
 ) -> ApiResult<GrantRequestResponse> {
-    let OptionalJsonBody(GrantApproval { narrowing, scopes: names, expires_at, profile, note }) =
-        body;
+    let JsonBody(GrantApproval { narrowing, scopes: names, expires_at, profile, note }) = body;
     let request = request(&call)?;
     let terms = ApprovalTerms {
         target: narrowing.of(&request.target)?,

@@ -155,7 +155,7 @@ fn security_03_a_state_is_good_once_and_in_the_browser_it_was_begun_in() {
 
 #[test]
 fn security_03_a_state_ends_after_its_time() {
-    let mut stage = Stage::with(Setting::new(), |oidc| oidc.provider.patience = Duration::ZERO);
+    let mut stage = Stage::with(Setting::new(), |oidc| oidc.provider.timeout = Duration::ZERO);
     let mut browser = Browser::new(&stage.served);
     let late = stage.sign_in(&mut browser, "/", &ann());
     assert_refused(&late, 400, "took longer");
