@@ -9,7 +9,6 @@
 mod admin_key;
 mod authorization;
 mod capsules;
-mod client_document;
 mod clients;
 mod credentials;
 mod decision;
@@ -19,7 +18,6 @@ mod event;
 mod exchange;
 mod failures;
 mod file_store;
-mod grant;
 mod listing;
 mod operators;
 mod options;
@@ -31,7 +29,6 @@ mod registry;
 mod requests;
 mod self_approval;
 mod sessions;
-mod state;
 mod text;
 mod token;
 
@@ -48,10 +45,9 @@ pub use self::{
         TokenRequestError,
     },
     capsules::ExistingCapsule,
-    client_document::{ClientDocumentError, fetch_client_document},
     clients::{
-        ClientAuthMethod, ClientKind, ClientMetadata, GrantRecipient, OAuthClient, PrincipalRecord,
-        RegisteredClient,
+        ClientAuthMethod, ClientDocumentError, ClientKind, ClientMetadata, GrantRecipient,
+        OAuthClient, PrincipalRecord, RegisteredClient, fetch_client_document,
     },
     credentials::{
         AuthenticatedClient, Credential, CredentialKind, IssuedCredential, NewCredential,
@@ -62,8 +58,7 @@ pub use self::{
     event::{AuditSink, EventCaller, EventSubject, RegistryEvent},
     exchange::{ClientProof, CodeRedemption, TokenRenewal, TokenSet},
     failures::{CredentialClass, FailedAttempt, FailedCredentials},
-    grant::Grant,
-    listing::{CredentialQuery, GrantQuery, PageRequest, RegistryPage, RequestQuery},
+    listing::{GrantQuery, PageRequest, RegistryPage, RequestQuery},
     operators::{
         ADMIN_OPERATOR, AuthenticatedOperator, IssuedOperatorKey, LOCAL_OPERATOR, NewOperator,
         Operator, OperatorAccount, OperatorSubject, OperatorUpdate, SignUpDomains,
@@ -77,7 +72,7 @@ pub use self::{
         AccessGrantService, ApprovalService, CapsuleOwnerService, ClientService, EnrollmentService,
         OperatorService, Registry, SessionService, TokenService,
     },
-    requests::{BulkDenial, GrantRequest, NewRequest, RequestSource, RequestStatus},
+    requests::{BulkDenial, Grant, GrantRequest, NewRequest, RequestSource, RequestStatus},
     self_approval::{RequestOrigin, SelfApprovalLink},
     sessions::{NewSession, OperatorSession, SignInPenalty},
 };
@@ -91,8 +86,7 @@ use self::{
     failures::SourceAddress,
     file_store::RegistryFileStore,
     records::{RecordCollection, RegistryRecord, RegistryRecords},
-    registry::{RegistryInner, RegistryTransaction, check_room},
+    registry::{RegistryInner, RegistrySnapshot, RegistryTransaction, check_room},
     sessions::SessionRecord,
-    state::RegistrySnapshot,
     token::{HexDigits, TokenHash, TokenKind, new_id, random},
 };

@@ -3,7 +3,6 @@
 //! One pass: a replaced value is not searched for references, so an untrusted value cannot read other variables. All
 //! failures are reported together.
 
-mod reference;
 #[cfg(test)]
 mod tests;
 
@@ -12,7 +11,6 @@ use std::path::PathBuf;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use self::reference::{TextPiece, VariableNaming, pieces, pieces_with};
 use crate::{
     EnvironmentSnapshot, ProjectVariables, Secret, Vault, VaultHolder, VaultLookupError,
     is_secret_name,
@@ -22,14 +20,9 @@ use crate::{
 #[derive(Debug, Clone, Copy)]
 pub struct ReferenceLookup<'a> {
     environment: &'a EnvironmentSnapshot,
-    vault: Option<(&'a Vault, VaultReader<'a>)>,
+    /// With the holder of grants; without one the owner reads.
+    vault: Option<(&'a Vault, Option<&'a VaultHolder>)>,
     project: Option<&'a ProjectVariables>,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum VaultReader<'a> {
-    Holder(&'a VaultHolder),
-    Owner,
 }
 
 #[derive(Debug, Clone)]
@@ -116,12 +109,12 @@ impl<'a> ReferenceLookup<'a> {
         vault: &'a Vault,
         holder: &'a VaultHolder,
     ) -> Self {
-        Self { environment, vault: Some((vault, VaultReader::Holder(holder))), project: None }
+        Self { environment, vault: Some((vault, Some(holder))), project: None }
     }
 
     /// Searches the environment and the whole vault, for the owner's host settings.
     pub fn of_owner(environment: &'a EnvironmentSnapshot, vault: &'a Vault) -> Self {
-        Self { environment, vault: Some((vault, VaultReader::Owner)), project: None }
+        Self { environment, vault: Some((vault, None)), project: None }
     }
 
     pub fn of_environment(environment: &'a EnvironmentSnapshot) -> Self {
@@ -259,26 +252,18 @@ impl<'a> ReferenceResolver<'a> {
                 TextPiece::Literal(literal) => replaced.push_str(literal),
                 TextPiece::Variable { text, name, default } => match (self.variable(name), default)
                 {
-                    (Some(value), None) => replaced.push_str(self.substitute(name, value)),
-                    (Some(value), Some(_)) if !value.is_empty() => {
+                    (Some(value), default) if default.is_none() || !value.is_empty() => {
                         replaced.push_str(self.substitute(name, value));
                     }
                     // A default is readable in the file, so it is not a secret.
                     (_, Some(default)) => replaced.push_str(default),
-                    (None, None) => match self.vault_variable(name) {
+                    (_, None) => match self.vault_variable(name) {
                         Ok(value) => replaced.push_str(value.expose()),
                         Err(reason) => self.miss(text, reason),
                     },
                 },
                 TextPiece::Vault { text, name } => match self.vault_entry(name) {
-                    Ok(value) => {
-                        replaced.push_str(value.expose());
-                        self.add_substitution(ReferenceSubstitution {
-                            name: name.to_owned(),
-                            value,
-                            sensitive: true,
-                        });
-                    }
+                    Ok(value) => replaced.push_str(value.expose()),
                     Err(miss) => self.miss(text, MissingReason::Vault(miss)),
                 },
             }
@@ -297,27 +282,22 @@ impl<'a> ReferenceResolver<'a> {
         let Some(project) = self.lookup.project else {
             return Err(MissingReason::Variable { name: owned });
         };
-        match self.vault_entry(name) {
-            Ok(value) => {
-                let noted =
-                    ReferenceSubstitution { name: owned, value: value.clone(), sensitive: true };
-                self.add_substitution(noted);
-                Ok(value)
-            }
-            Err(miss) => Err(MissingReason::ProjectVariable {
-                name: owned,
-                file: project.file().to_owned(),
-                vault_hint: miss.hint,
-            }),
-        }
+        self.vault_entry(name).map_err(|miss| MissingReason::ProjectVariable {
+            name: owned,
+            file: project.file().to_owned(),
+            vault_hint: miss.hint,
+        })
     }
 
-    fn vault_entry(&self, reference: &str) -> Result<Secret, VaultLookupError> {
-        match self.lookup.vault {
-            Some((vault, VaultReader::Holder(holder))) => vault.resolve(holder, reference),
-            Some((vault, VaultReader::Owner)) => vault.resolve_own(reference),
+    fn vault_entry(&mut self, reference: &str) -> Result<Secret, VaultLookupError> {
+        let value = match self.lookup.vault {
+            Some((vault, Some(holder))) => vault.resolve(holder, reference),
+            Some((vault, None)) => vault.resolve_own(reference),
             None => Err(VaultLookupError::no_vault(reference)),
-        }
+        }?;
+        let (name, found) = (reference.to_owned(), value.clone());
+        self.add_substitution(ReferenceSubstitution { name, value: found, sensitive: true });
+        Ok(value)
     }
 
     fn substitute(&mut self, name: &str, value: &'a str) -> &'a str {
@@ -344,4 +324,97 @@ impl<'a> ReferenceResolver<'a> {
             reason,
         });
     }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum TextPiece<'a> {
+    Literal(&'a str),
+    Variable { text: &'a str, name: &'a str, default: Option<&'a str> },
+    Vault { text: &'a str, name: &'a str },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum VariableNaming {
+    Strict,
+    /// Anything but `}`, as in a capability file.
+    Free,
+}
+
+/// Splits a text into pieces. What only looks like a reference (`$5`, `${a b}`) stays literal.
+fn pieces(text: &str) -> Vec<TextPiece<'_>> {
+    pieces_with(text, VariableNaming::Strict)
+}
+
+fn pieces_with(text: &str, naming: VariableNaming) -> Vec<TextPiece<'_>> {
+    let mut found = Vec::new();
+    let mut literal_start = 0;
+    let mut at = 0;
+    while let Some(offset) = text.get(at..).and_then(|rest| rest.find('$')) {
+        let dollar = at + offset;
+        let rest = text.get(dollar..).unwrap_or_default();
+        let Some((piece, length)) = reference(rest, naming) else {
+            at = dollar + 1;
+            continue;
+        };
+        push_literal(&mut found, text.get(literal_start..dollar));
+        found.push(piece);
+        at = dollar + length;
+        literal_start = at;
+    }
+    push_literal(&mut found, text.get(literal_start..));
+    found
+}
+
+fn push_literal<'a>(found: &mut Vec<TextPiece<'a>>, literal: Option<&'a str>) {
+    if let Some(literal) = literal.filter(|literal| !literal.is_empty()) {
+        found.push(TextPiece::Literal(literal));
+    }
+}
+
+fn reference(text: &str, naming: VariableNaming) -> Option<(TextPiece<'_>, usize)> {
+    if let Some(inner) = text.strip_prefix("${") {
+        // A default ends at the first `}`: replacement is one pass and never nested.
+        let (inner, _) = inner.split_once('}')?;
+        let length = inner.len() + "${}".len();
+        let text = text.get(..length)?;
+        if let Some(name) = inner.strip_prefix("vault:") {
+            return (!name.is_empty() && name.bytes().all(is_vault_byte))
+                .then_some((TextPiece::Vault { text, name }, length));
+        }
+        let (name, default) = match inner.split_once(":-") {
+            Some((name, default)) => (name, Some(default)),
+            None => (inner, None),
+        };
+        if is_variable_name(name) {
+            return Some((TextPiece::Variable { text, name, default }, length));
+        }
+        let is_free = naming == VariableNaming::Free && !inner.is_empty();
+        return is_free
+            .then_some((TextPiece::Variable { text, name: inner, default: None }, length));
+    }
+    if let Some(rest) = text.strip_prefix("$env:") {
+        let name = take(rest, |byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        let length = "$env:".len() + name.len();
+        return is_variable_name(name).then_some((
+            TextPiece::Variable { text: text.get(..length)?, name, default: None },
+            length,
+        ));
+    }
+    let name = take(text.strip_prefix("$vault:")?, is_vault_byte);
+    let length = "$vault:".len() + name.len();
+    (!name.is_empty()).then_some((TextPiece::Vault { text: text.get(..length)?, name }, length))
+}
+
+fn take(text: &str, accept: impl Fn(u8) -> bool) -> &str {
+    let length = text.bytes().take_while(|byte| accept(*byte)).count();
+    text.get(..length).unwrap_or_default()
+}
+
+fn is_variable_name(name: &str) -> bool {
+    name.bytes().next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+fn is_vault_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
 }

@@ -1,14 +1,15 @@
-//! Finds the key: the environment, a Caplets file, or Capdeck's own file, which is created on first use and may refer
-//! to the system keyring.
+//! Finds the key: the environment, a Caplets file, or Capdeck's own file, which is created on first use. The file has one line
+//! per key, the active key first. A line holds the key itself or says that the system keyring holds it.
 
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
 
+use zeroize::Zeroizing;
+
 use crate::{
     KeyringStore, Secret,
-    key_file::{self, StoredKey},
     keyring::{KeyringError, SystemKeyring},
     private_file,
     sealing_key::{RandomnessError, SealingKey},
@@ -139,7 +140,7 @@ impl KeySource {
             return Ok(Some(ActiveKeys { keys, place: format!("`{variable}`"), file }));
         }
         for path in std::iter::once(&self.own).chain(caplets_places) {
-            if let Some(keys) = key_file::read(path, self.keyring())? {
+            if let Some(keys) = read_keys(path, self.keyring())? {
                 let place = quoted_path(path);
                 return Ok(Some(ActiveKeys { keys, place, file: Ok(self.own.clone()) }));
             }
@@ -160,7 +161,7 @@ impl KeySource {
         }
         self.lost()?;
         let kept = StoredKey { key: SealingKey::random()?, home: KeyLocation::File };
-        key_file::write(&self.own, std::slice::from_ref(&kept))?;
+        write_keys(&self.own, std::slice::from_ref(&kept))?;
         let place = quoted_path(&self.own);
         Ok(ActiveKeys { keys: vec![kept], place, file: Ok(self.own.clone()) })
     }
@@ -181,7 +182,7 @@ impl KeySource {
 
     fn named_file(&self, variable: &'static str, path: &Path) -> Result<Vec<StoredKey>, KeyError> {
         let missing = || KeyError::NoSuchFile { variable, path: path.display().to_string() };
-        key_file::read(path, self.keyring())?.ok_or_else(missing)
+        read_keys(path, self.keyring())?.ok_or_else(missing)
     }
 }
 
@@ -210,11 +211,11 @@ fn start_anew(path: &str) -> String {
     format!("start over with: rm -r {}", shell_word(&folder.display().to_string()))
 }
 
-pub(crate) fn quoted_path(path: &Path) -> String {
+fn quoted_path(path: &Path) -> String {
     format!("`{}`", path.display())
 }
 
-pub(crate) fn failed(path: &Path, error: &std::io::Error) -> KeyError {
+fn failed(path: &Path, error: &std::io::Error) -> KeyError {
     KeyError::File { path: path.display().to_string(), reason: error.to_string() }
 }
 
@@ -237,4 +238,79 @@ impl From<RandomnessError> for KeyError {
     fn from(error: RandomnessError) -> Self {
         Self::NotMade { reason: error.to_string() }
     }
+}
+
+const IN_KEYRING: &str = "capdeck-key-in-keyring-v1.";
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoredKey {
+    pub(crate) key: SealingKey,
+    pub(crate) home: KeyLocation,
+}
+
+/// Writes keys, the active key first. Keyring keys must be in the keyring already.
+pub(crate) fn write_keys(path: &Path, keys: &[StoredKey]) -> Result<(), KeyError> {
+    let mut text = Zeroizing::new(String::new());
+    for StoredKey { key, home } in keys {
+        match home {
+            KeyLocation::File => text.push_str(&key.to_text()),
+            KeyLocation::Keyring => text.extend([IN_KEYRING, key.id()]),
+        }
+        text.push('\n');
+    }
+    private_file::write(path, text.as_bytes()).map_err(|error| failed(path, &error))
+}
+
+fn read_keys(path: &Path, keyring: &dyn KeyringStore) -> Result<Option<Vec<StoredKey>>, KeyError> {
+    let bytes = private_file::read(path).map_err(|error| failed(path, &error))?;
+    let Some(bytes) = bytes.map(Zeroizing::new) else { return Ok(None) };
+    if private_file::is_open_to_others(path).map_err(|error| failed(path, &error))? {
+        return Err(KeyError::OpenToOthers { path: path.display().to_string() });
+    }
+    let no_key = || KeyError::NotAKey { place: quoted_path(path) };
+    let text = std::str::from_utf8(&bytes).map_err(|_| no_key())?;
+    let mut keys = Vec::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        keys.push(match line.strip_prefix(IN_KEYRING) {
+            Some(id) => {
+                StoredKey { key: load_from_keyring(path, keyring, id)?, home: KeyLocation::Keyring }
+            }
+            None => StoredKey {
+                key: SealingKey::parse(line).ok_or_else(no_key)?,
+                home: KeyLocation::File,
+            },
+        });
+    }
+    if keys.is_empty() { Err(no_key()) } else { Ok(Some(keys)) }
+}
+
+/// Stores a key in the keyring and verifies that it can be read back.
+pub(crate) fn store_in_keyring(
+    path: &Path,
+    keyring: &dyn KeyringStore,
+    key: &SealingKey,
+) -> Result<(), KeyError> {
+    keyring.set(&keyring_entry(key.id()), &Secret::new(key.to_text().to_string()))?;
+    load_from_keyring(path, keyring, key.id()).map(drop)
+}
+
+pub(crate) fn remove_from_keyring(keyring: &dyn KeyringStore, key: &SealingKey) {
+    if let Err(error) = keyring.remove(&keyring_entry(key.id())) {
+        tracing::warn!(%error, "an old key could not be taken out of the keyring");
+    }
+}
+
+fn load_from_keyring(
+    path: &Path,
+    keyring: &dyn KeyringStore,
+    id: &str,
+) -> Result<SealingKey, KeyError> {
+    let missing = || KeyError::NotInKeyring { path: path.display().to_string(), id: id.to_owned() };
+    let text = keyring.get(&keyring_entry(id))?.ok_or_else(missing)?;
+    // Another value under this name is not the key that the file means.
+    SealingKey::parse(text.expose()).filter(|key| key.id() == id).ok_or_else(missing)
+}
+
+fn keyring_entry(id: &str) -> String {
+    format!("vault key {id}")
 }

@@ -10,20 +10,18 @@
 mod environment;
 pub mod inbound;
 mod interpolate;
-mod key_file;
 mod key_source;
 mod keyring;
 mod outbound;
 mod pkce;
 mod private_file;
-mod project_variables;
 mod scrub;
 mod sealed_folder;
 mod sealing_key;
 mod secret;
 mod vault;
 
-pub use environment::EnvironmentSnapshot;
+pub use environment::{EnvironmentSnapshot, ProjectVariables};
 pub use interpolate::{
     MissingReason, ReferenceLookup, ReferenceSubstitution, ReferenceTarget, ResolveError,
     ResolvedText, ResolvedValue, UnresolvedReference, has_reference, references, resolve_text,
@@ -43,11 +41,10 @@ pub use outbound::{
         TokenStore,
     },
 };
-pub use project_variables::ProjectVariables;
 pub use scrub::{ScrubStream, SecretScrubber};
 pub use sealed_folder::SealedError;
 pub use secret::{Secret, is_secret_name};
 pub use vault::{
     RekeyReport, Vault, VaultEntryInfo, VaultError, VaultGrant, VaultHolder, VaultListItem,
-    VaultLookupError, VaultLookupErrorKind,
+    VaultLookupError, VaultLookupErrorKind, VaultResult,
 };

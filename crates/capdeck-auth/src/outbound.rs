@@ -1,13 +1,13 @@
 //! Outbound requests: their auth headers and permitted addresses.
 
-mod guarded_clients;
 pub(crate) mod oauth;
 mod reach;
 
-pub use self::{
-    guarded_clients::{ClientFactory, GuardedClients},
-    reach::{GuardedResolver, NameResolver, NetworkReach, ReachError, SystemResolver},
-};
+use std::{collections::HashMap, fmt, sync::Arc};
+
+use parking_lot::Mutex;
+
+pub use self::reach::{GuardedResolver, NameResolver, NetworkReach, ReachError, SystemResolver};
 use crate::Secret;
 
 /// A definition's static `auth` block with its references resolved.
@@ -122,6 +122,40 @@ fn checked(name: &str, value: Secret) -> Result<AuthHeader, OutboundError> {
         return Err(OutboundError::IllegalValue { name: name.to_owned() });
     }
     Ok(AuthHeader { name: name.to_owned(), value })
+}
+
+/// Builds an HTTP client that follows no redirects and resolves names with a [`GuardedResolver`].
+pub type ClientFactory = dyn Fn(NetworkReach) -> Result<reqwest::Client, String> + Send + Sync;
+
+/// HTTP clients by reach, built when first needed. Clones share them.
+#[derive(Clone)]
+pub struct GuardedClients {
+    build: Arc<ClientFactory>,
+    built: Arc<Mutex<HashMap<NetworkReach, reqwest::Client>>>,
+}
+
+impl GuardedClients {
+    /// Creates clients with this function, at most once per reach.
+    pub fn new(build: Arc<ClientFactory>) -> Self {
+        Self { build, built: Arc::default() }
+    }
+
+    /// Returns the client for this reach. Callers check IP address literals, because the resolver does not see them.
+    pub fn get(&self, reach: NetworkReach) -> Result<reqwest::Client, String> {
+        let mut built = self.built.lock();
+        if let Some(client) = built.get(&reach) {
+            return Ok(client.clone());
+        }
+        let client = (self.build)(reach)?;
+        built.insert(reach, client.clone());
+        Ok(client)
+    }
+}
+
+impl fmt::Debug for GuardedClients {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("GuardedClients").finish_non_exhaustive()
+    }
 }
 
 /// Returns the body of a response; `None` when it is larger than the limit.

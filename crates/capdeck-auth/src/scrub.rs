@@ -76,11 +76,11 @@ impl SecretScrubber {
     /// Scrubs bytes and returns how many were consumed.
     ///
     /// With more to come, a possible start of a value is left for the next call.
-    fn bytes(&self, bytes: &[u8], more_to_come: StreamContinuation) -> (Vec<u8>, usize) {
+    fn bytes(&self, bytes: &[u8], has_more: bool) -> (Vec<u8>, usize) {
         let mut passed = Vec::with_capacity(bytes.len());
         let mut rest = bytes;
         while let Some((first, tail)) = rest.split_first() {
-            if more_to_come == StreamContinuation::Yes && self.is_open_beginning(rest) {
+            if has_more && self.is_open_beginning(rest) {
                 break;
             }
             let found = self.values.iter().find(|one| rest.starts_with(one.expose().as_bytes()));
@@ -102,12 +102,6 @@ impl SecretScrubber {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum StreamContinuation {
-    Yes,
-    No,
-}
-
 impl ScrubStream {
     /// Takes a chunk and returns the bytes that are safe to pass on.
     pub fn push(&mut self, chunk: &[u8]) -> Vec<u8> {
@@ -115,13 +109,13 @@ impl ScrubStream {
             return chunk.to_vec();
         }
         self.pending.extend_from_slice(chunk);
-        let (passed, used) = self.scrubber.bytes(&self.pending, StreamContinuation::Yes);
+        let (passed, used) = self.scrubber.bytes(&self.pending, true);
         self.pending.drain(..used);
         passed
     }
 
     pub fn finish(self) -> Vec<u8> {
-        self.scrubber.bytes(&self.pending, StreamContinuation::No).0
+        self.scrubber.bytes(&self.pending, false).0
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use zeroize::Zeroizing;
 
 use crate::{
@@ -85,6 +85,21 @@ impl SealedFolder {
         }
     }
 
+    /// Loads the JSON content of a file. An unencrypted file and other content are errors.
+    pub(crate) fn load_json<T: DeserializeOwned>(
+        &self,
+        name: &str,
+        mismatch: &'static str,
+    ) -> Result<Option<T>, SealedError> {
+        match self.load(name)? {
+            None => Ok(None),
+            Some(SealedContent::Plain(_)) => Err(self.not_sealed(name)),
+            Some(SealedContent::Sealed(bytes)) => {
+                serde_json::from_slice(&bytes).map(Some).map_err(|_| self.damaged(name, mismatch))
+            }
+        }
+    }
+
     pub(crate) fn save(&self, name: &str, bytes: &[u8]) -> Result<(), SealedError> {
         loop {
             let ring = self.keys.find_or_make()?;
@@ -158,7 +173,7 @@ impl SealedFolder {
         self.damaged(name, "it is not a sealed file, or only part of one")
     }
 
-    pub(crate) fn damaged(&self, name: &str, reason: &'static str) -> SealedError {
+    fn damaged(&self, name: &str, reason: &'static str) -> SealedError {
         SealedError::Damaged { path: self.path(name).display().to_string(), reason }
     }
 

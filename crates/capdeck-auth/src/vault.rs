@@ -5,7 +5,6 @@
 
 mod error;
 mod grant;
-mod name;
 mod rekey;
 
 use std::{
@@ -17,19 +16,19 @@ use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, Zeroizing};
 
 pub use self::{
-    error::VaultError,
+    error::{VaultError, VaultResult},
     grant::{VaultGrant, VaultHolder, VaultLookupError, VaultLookupErrorKind},
     rekey::RekeyReport,
 };
 use self::{
+    error::{check_name, check_reference},
     grant::{GRANTS, VaultGrants},
-    name::{check_name, check_reference},
 };
 use crate::{
     KeySettings, Secret,
     key_source::KeySource,
     private_file::{self, FileLock},
-    sealed_folder::{SealedContent, SealedError, SealedFolder},
+    sealed_folder::{SealedError, SealedFolder},
 };
 
 /// In bytes.
@@ -56,7 +55,7 @@ pub struct VaultEntryInfo {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VaultListItem {
     pub name: String,
-    pub facts: Result<VaultEntryInfo, VaultError>,
+    pub facts: VaultResult<VaultEntryInfo>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -75,7 +74,7 @@ impl Vault {
         Self { keys, state: state.to_owned() }
     }
 
-    pub fn set(&self, name: &str, value: &Secret) -> Result<VaultEntryInfo, VaultError> {
+    pub fn set(&self, name: &str, value: &Secret) -> VaultResult<VaultEntryInfo> {
         check_name(name)?;
         check_value(value)?;
         let _held = self.lock()?;
@@ -90,35 +89,35 @@ impl Vault {
     }
 
     /// Returns the value of an entry, for the owner.
-    pub fn value(&self, name: &str) -> Result<Secret, VaultError> {
+    pub fn value(&self, name: &str) -> VaultResult<Secret> {
         check_name(name)?;
         self.entry(name).map(|mut entry| Secret::new(std::mem::take(&mut entry.value)))
     }
 
-    pub fn facts(&self, name: &str) -> Result<VaultEntryInfo, VaultError> {
+    pub fn facts(&self, name: &str) -> VaultResult<VaultEntryInfo> {
         check_name(name)?;
         self.entry(name).map(|entry| entry.facts(name))
     }
 
-    pub fn list(&self) -> Result<Vec<VaultListItem>, VaultError> {
+    pub fn list(&self) -> VaultResult<Vec<VaultListItem>> {
         let names = self.values().names()?;
         let listed = names.into_iter().map(|name| VaultListItem { facts: self.facts(&name), name });
         Ok(listed.collect())
     }
 
     /// Deletes a value; false when there was none. Its grants stay for the next value of this name.
-    pub fn delete(&self, name: &str) -> Result<bool, VaultError> {
+    pub fn delete(&self, name: &str) -> VaultResult<bool> {
         check_name(name)?;
         let _held = self.lock()?;
         Ok(self.values().remove(name)?)
     }
 
-    pub fn grants(&self) -> Result<Vec<VaultGrant>, VaultError> {
+    pub fn grants(&self) -> VaultResult<Vec<VaultGrant>> {
         Ok(VaultGrants::load(&self.grants_folder())?.0)
     }
 
     /// Lets a holder read an entry under its own reference. Replaces the holder's earlier grant of that reference.
-    pub fn grant(&self, grant: VaultGrant) -> Result<(), VaultError> {
+    pub fn grant(&self, grant: VaultGrant) -> VaultResult<()> {
         check_name(&grant.entry)?;
         check_reference(&grant.reference)?;
         let _held = self.lock()?;
@@ -135,7 +134,7 @@ impl Vault {
         holder: &str,
         entry: &str,
         reference: Option<&str>,
-    ) -> Result<Vec<VaultGrant>, VaultError> {
+    ) -> VaultResult<Vec<VaultGrant>> {
         let _held = self.lock()?;
         let folder = self.grants_folder();
         let mut grants = VaultGrants::load(&folder)?;
@@ -194,7 +193,7 @@ impl Vault {
         self.state.join("vault")
     }
 
-    fn lock(&self) -> Result<FileLock, VaultError> {
+    fn lock(&self) -> VaultResult<FileLock> {
         let lock = self.folder().join("vault.lock");
         private_file::lock_file(&lock).map_err(|error| {
             let path = lock.display().to_string();
@@ -202,18 +201,13 @@ impl Vault {
         })
     }
 
-    fn entry(&self, name: &str) -> Result<VaultEntry, VaultError> {
-        let values = self.values();
-        match values.load(name)? {
-            None => Err(VaultError::Missing { name: name.to_owned() }),
-            Some(SealedContent::Plain(_)) => Err(values.not_sealed(name).into()),
-            Some(SealedContent::Sealed(bytes)) => serde_json::from_slice(&bytes)
-                .map_err(|_| values.damaged(name, "it holds no entry").into()),
-        }
+    fn entry(&self, name: &str) -> VaultResult<VaultEntry> {
+        let entry = self.values().load_json(name, "it holds no entry")?;
+        entry.ok_or_else(|| VaultError::Missing { name: name.to_owned() })
     }
 }
 
-fn check_value(value: &Secret) -> Result<(), VaultError> {
+fn check_value(value: &Secret) -> VaultResult<()> {
     let bad = |reason| Err(VaultError::BadValue { reason });
     match value.expose() {
         "" => bad("it is empty"),

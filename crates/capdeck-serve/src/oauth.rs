@@ -3,7 +3,6 @@
 //! Grants are decided in `capdeck_auth::inbound`; this module parses requests, shows the consent page and renders OAuth responses.
 
 mod authorize;
-mod authorize_request;
 mod consent_offer;
 mod consent_page;
 mod form;

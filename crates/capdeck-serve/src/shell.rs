@@ -4,7 +4,6 @@
 //! [`LocalShell`] handles them, so the two cannot differ.
 
 mod connection;
-mod protocol;
 mod socket;
 mod tool_shells;
 
@@ -18,21 +17,18 @@ pub use self::{
     tool_shells::{LocalShell, RemoteShell},
 };
 
+pub type ShellResult<T> = Result<T, CallError>;
+
 /// Every usable tool as a command.
 #[async_trait]
 pub trait ToolShell: Send + Sync {
-    async fn find(&self, words: &[String], context: &CallContext)
-    -> Result<ShellTarget, CallError>;
+    async fn find(&self, words: &[String], context: &CallContext) -> ShellResult<ShellTarget>;
 
     /// Returns whether a call requires approval, after all checks that need no call.
-    async fn preview(&self, call: &ShellCall, context: &CallContext) -> Result<bool, CallError>;
+    async fn preview(&self, call: &ShellCall, context: &CallContext) -> ShellResult<bool>;
 
     /// Calls a tool. The result is an MCP `CallToolResult`.
-    async fn call(
-        &self,
-        call: &ShellCall,
-        context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError>;
+    async fn call(&self, call: &ShellCall, context: &CallContext) -> ShellResult<Box<RawValue>>;
 }
 
 /// One call with resolved arguments.

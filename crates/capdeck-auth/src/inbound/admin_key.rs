@@ -9,7 +9,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use super::{HexDigits, RegistryError, TokenHash, random};
+use super::{HexDigits, TokenHash, random};
 use crate::{Secret, private_file};
 
 const MIN_KEY_LENGTH: usize = 16;
@@ -78,10 +78,7 @@ impl AdminKey {
         if let Some(key) = Self::load(path)? {
             return Ok(LoadedAdminKey { key, is_new: false });
         }
-        let bytes = Zeroizing::new(random::<32>().map_err(|error| match error {
-            RegistryError::NoRandomness => AdminKeyError::NoRandomness,
-            other => AdminKeyError::Disk { path: shown(path), reason: other.to_string() },
-        })?);
+        let bytes = Zeroizing::new(random::<32>().map_err(|_| AdminKeyError::NoRandomness)?);
         let random =
             Zeroizing::new(format!("{PREFIX}{}", *Zeroizing::new(URL_SAFE_NO_PAD.encode(*bytes))));
         let key = Secret::new(format!("{}{}", *random, checksum(&random)));

@@ -101,8 +101,7 @@ impl AuthorizationRequest {
 }
 
 impl TokenService<'_> {
-    /// What a client may be asked about: what it asks for now and what it may use already, so that asking for more takes
-    /// nothing away.
+    /// Returns the requested scopes and those that the client holds, so that a request for more takes nothing away.
     pub fn scopes_with_held(self, client_id: &str, operator: &str, asked: &Scopes) -> Scopes {
         let (state, now) = (self.registry.state(), self.registry.now());
         let principal = state.principal_of_client(client_id, operator).map(|one| &one.id);
@@ -145,8 +144,7 @@ impl TokenService<'_> {
         Ok(code)
     }
 
-    /// Whether a token was given out here and opens nothing now: it is over, or its enrollment is not approved. Such a token is no
-    /// guess.
+    /// Returns whether a token is from this host but not valid now: expired, or not approved yet. Such a token is no guess.
     pub fn is_idle(self, token: &str) -> bool {
         if !TokenKind::Access.fits(token) && !TokenKind::Enrollment.fits(token) {
             return false;

@@ -104,8 +104,7 @@ impl CapsuleOwnerService<'_> {
             .await
     }
 
-    /// What records call the capsules that they are about. To be read before the list of capsules that [`Self::reconcile`] is
-    /// given.
+    /// Returns the capsules that records name. Read it before the list of capsules for [`Self::reconcile`].
     pub fn named(self) -> HashSet<String> {
         let state = self.registry.state();
         let owners = state.owners.values().map(|one| one.capsule.as_str());

@@ -1,15 +1,18 @@
-//! Clients: the programs that sign in, and the principals that they are for the people who use them.
+//! Clients: the programs that sign in, the principals that they are for the people who use them, and the documents that describe
+//! them: the id of such a client is the address of its document.
+
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::{
-    ClientService, EventCaller, EventSubject, LastUseTime, RedirectPolicy, RegistryError,
-    RegistryResult, RegistrySnapshot, RegistryTransaction, TokenHash, TokenKind, new_id, redirect,
-    text,
+    ClientService, EventCaller, EventSubject, LastUseTime, RedirectPolicy, RegistryClock,
+    RegistryError, RegistryResult, RegistrySnapshot, RegistryTransaction, TokenHash, TokenKind,
+    new_id, redirect, text,
 };
-use crate::Secret;
+use crate::{GuardedClients, NetworkReach, ReachError, Secret, outbound::read_limited};
 
 const MAX_REDIRECTS: usize = 20;
 
@@ -28,7 +31,6 @@ pub struct OAuthClient {
     pub created_at: Timestamp,
     #[serde(default)]
     pub last_used_at: LastUseTime,
-    #[serde(default)]
     pub(super) secret: Option<TokenHash>,
 }
 
@@ -54,18 +56,13 @@ pub enum ClientAuthMethod {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
 pub struct ClientMetadata {
-    #[serde(default)]
     pub redirect_uris: Vec<String>,
-    #[serde(default)]
     pub client_name: Option<String>,
-    #[serde(default)]
     pub client_uri: Option<String>,
-    #[serde(default)]
     pub token_endpoint_auth_method: Option<String>,
-    #[serde(default)]
     pub grant_types: Option<Vec<String>>,
-    #[serde(default)]
     pub response_types: Option<Vec<String>>,
 }
 
@@ -98,8 +95,7 @@ impl OAuthClient {
         self.redirect_uris.iter().any(|registered| redirect::is_registered(registered, uri))
     }
 
-    /// Whether all it names are programs on a person's own machine. Anybody can pretend to be such a client, so people are
-    /// told.
+    /// Returns whether all redirects lead to the person's own machine. Any program there can imitate such a client.
     pub fn is_local_only(&self) -> bool {
         self.redirect_uris
             .iter()
@@ -108,11 +104,15 @@ impl OAuthClient {
 }
 
 impl ClientMetadata {
-    /// What a client says, as far as it can be kept.
-    pub(super) fn check(
-        &self,
+    /// The client with this id that says this about itself, as far as it can be kept. Without a name it is shown by `fallback`.
+    pub(super) fn into_client(
+        self,
+        kind: ClientKind,
+        id: String,
+        fallback: &str,
         policy: &RedirectPolicy,
-    ) -> RegistryResult<(Vec<String>, ClientAuthMethod)> {
+        now: Timestamp,
+    ) -> RegistryResult<OAuthClient> {
         if self.redirect_uris.is_empty() || self.redirect_uris.len() > MAX_REDIRECTS {
             let reason = format!("1 to {MAX_REDIRECTS} of them");
             return Err(RegistryError::invalid("redirect_uris", reason));
@@ -120,38 +120,39 @@ impl ClientMetadata {
         for uri in &self.redirect_uris {
             policy.check(uri).map_err(|reason| RegistryError::invalid("redirect_uris", reason))?;
         }
-        let lacks = |list: &Option<Vec<String>>, needed: &str| {
-            list.as_ref().is_some_and(|list| !list.iter().any(|one| one == needed))
-        };
-        if lacks(&self.grant_types, "authorization_code") {
-            let reason = "`authorization_code` is among them";
-            return Err(RegistryError::invalid("grant_types", reason));
-        }
-        if lacks(&self.response_types, "code") {
-            return Err(RegistryError::invalid("response_types", "`code` is among them"));
+        for (what, list, needed) in [
+            ("grant_types", &self.grant_types, "authorization_code"),
+            ("response_types", &self.response_types, "code"),
+        ] {
+            if list.as_ref().is_some_and(|list| !list.iter().any(|one| one == needed)) {
+                return Err(RegistryError::invalid(what, format!("`{needed}` is among them")));
+            }
         }
         // A client that does not say how it shows who it is has nothing to show.
         let method = self.token_endpoint_auth_method.as_deref().unwrap_or("none");
-        let method = ClientAuthMethod::parse(method).ok_or_else(|| {
+        let auth_method = ClientAuthMethod::parse(method).ok_or_else(|| {
             let reason = "`none`, `client_secret_post` or `client_secret_basic`";
             RegistryError::invalid("token_endpoint_auth_method", reason)
         })?;
-        Ok((self.redirect_uris.clone(), method))
-    }
-
-    /// The name to show. A client without one is shown by its id.
-    pub(super) fn name(&self, id: &str) -> RegistryResult<String> {
-        match self.client_name.as_deref().map(str::trim).filter(|name| !name.is_empty()) {
-            Some(name) => text::name("client_name", name),
-            None => Ok(id.chars().take(100).collect()),
-        }
-    }
-
-    /// The page about it, if it can be shown as a link.
-    pub(super) fn page(&self) -> Option<String> {
-        let uri = self.client_uri.as_deref().filter(|uri| uri.len() <= 500)?;
-        let url = Url::parse(uri).ok().filter(|url| url.scheme() == "https")?;
-        Some(url.into())
+        let name = match self.client_name.as_deref().map(str::trim).filter(|name| !name.is_empty())
+        {
+            Some(name) => text::name("client_name", name)?,
+            None => fallback.chars().take(100).collect(),
+        };
+        // A page about it, if it can be shown as a link.
+        let page = self.client_uri.as_deref().filter(|uri| uri.len() <= 500);
+        let page = page.and_then(|uri| Url::parse(uri).ok()).filter(|url| url.scheme() == "https");
+        Ok(OAuthClient {
+            id,
+            kind,
+            name,
+            redirect_uris: self.redirect_uris,
+            client_uri: page.map(String::from),
+            auth_method,
+            created_at: now,
+            last_used_at: LastUseTime::default(),
+            secret: None,
+        })
     }
 }
 
@@ -169,26 +170,17 @@ impl ClientService<'_> {
     ) -> RegistryResult<RegisteredClient> {
         self.registry
             .change(caller, "client.register", EventSubject::default(), move |draft| {
-                let (redirect_uris, auth_method) = metadata.check(&draft.options.redirects)?;
+                let (id, policy) = (new_id("cli_")?, &draft.options.redirects);
+                let (kind, fallback) = (ClientKind::Registered, id.clone());
+                let mut client = metadata.into_client(kind, id, &fallback, policy, draft.now)?;
                 draft.make_room_for_client()?;
-                let id = new_id("cli_")?;
-                let secret = match auth_method {
+                let secret = match client.auth_method {
                     ClientAuthMethod::None => None,
                     ClientAuthMethod::ClientSecretPost | ClientAuthMethod::ClientSecretBasic => {
                         Some(TokenKind::ClientSecret.create()?)
                     }
                 };
-                let client = OAuthClient {
-                    kind: ClientKind::Registered,
-                    name: metadata.name(&id)?,
-                    redirect_uris,
-                    client_uri: metadata.page(),
-                    auth_method,
-                    created_at: draft.now,
-                    last_used_at: LastUseTime::default(),
-                    secret: secret.as_ref().map(|secret| TokenHash::of(secret.expose())),
-                    id,
-                };
+                client.secret = secret.as_ref().map(|secret| TokenHash::of(secret.expose()));
                 draft.event.subject.client_id = Some(client.id.clone());
                 draft.state.clients.put(client.clone());
                 Ok(RegisteredClient { client, secret })
@@ -326,5 +318,181 @@ impl RegistryTransaction<'_> {
         let id = oldest.ok_or(RegistryError::Full { what: "clients", limit })?;
         self.state.clients.edit().remove(&id);
         Ok(())
+    }
+}
+
+const MAX_DOCUMENT_BYTES: usize = 64 * 1024;
+const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
+const MAX_ID_LENGTH: usize = 1000;
+
+/// Why a document makes no client.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ClientDocumentError {
+    #[error("the client's id is no address of a document: {reason}")]
+    NotAnAddress { reason: &'static str },
+    #[error("the client's document may not be fetched: {reason}")]
+    OutOfReach { reason: ReachError },
+    #[error("the client's document could not be fetched: {reason}")]
+    Unreachable { reason: String },
+    #[error("the client's document was answered with status {status}; redirects are not followed")]
+    Status { status: u16 },
+    #[error("the client's document is larger than {MAX_DOCUMENT_BYTES} bytes")]
+    TooLarge,
+    #[error("the client's document is not valid: {reason}")]
+    Invalid { reason: String },
+}
+
+#[derive(Deserialize)]
+struct ClientDocumentBody {
+    client_id: String,
+    #[serde(flatten)]
+    metadata: ClientMetadata,
+}
+
+impl OAuthClient {
+    /// Whether a client's id is the address of a document, rather than one that was given here.
+    pub fn is_document_id(client_id: &str) -> bool {
+        client_id.starts_with("https://")
+    }
+
+    /// The address of a document, from a client's id.
+    pub fn document_address(client_id: &str) -> Result<Url, ClientDocumentError> {
+        let wrong = |reason| Err(ClientDocumentError::NotAnAddress { reason });
+        if client_id.len() > MAX_ID_LENGTH {
+            return wrong("it is too long");
+        }
+        let Ok(url) = Url::parse(client_id) else { return wrong("it cannot be read") };
+        if url.scheme() != "https" {
+            return wrong("it does not start with `https://`");
+        }
+        if matches!(url.path(), "" | "/") {
+            return wrong("it has no path");
+        }
+        if url.fragment().is_some() || !url.username().is_empty() || url.password().is_some() {
+            return wrong("it has a fragment, a user name or a password");
+        }
+        // What is compared later is the text, so the text has to be the address and nothing that is read as it.
+        if url.as_str() != client_id {
+            return wrong("it is not written in the usual form");
+        }
+        Ok(url)
+    }
+
+    /// The client that the document at its id describes, checked. It is not kept before a person agreed.
+    pub fn from_document(
+        client_id: &str,
+        bytes: &[u8],
+        policy: &RedirectPolicy,
+        now: Timestamp,
+    ) -> Result<Self, ClientDocumentError> {
+        let url = Self::document_address(client_id)?;
+        if bytes.len() > MAX_DOCUMENT_BYTES {
+            return Err(ClientDocumentError::TooLarge);
+        }
+        let invalid = |reason: String| ClientDocumentError::Invalid { reason };
+        // The parser's own words quote the document, so only the place is passed on.
+        let document: ClientDocumentBody = serde_json::from_slice(bytes)
+            .map_err(|error| invalid(format!("it cannot be read (line {})", error.line())))?;
+        if document.client_id != client_id {
+            return Err(invalid("its `client_id` is not its own address".to_owned()));
+        }
+        let (id, host) = (document.client_id, url.host_str().unwrap_or_default());
+        let client = document.metadata.into_client(ClientKind::Document, id, host, policy, now);
+        let client = client.map_err(|error| invalid(error.to_string()))?;
+        if client.auth_method != ClientAuthMethod::None {
+            let reason = "it shares no secret with this host, so its method has to be `none`";
+            return Err(invalid(reason.to_owned()));
+        }
+        Ok(client)
+    }
+}
+
+/// Fetches and checks the document of a client: only from public addresses over HTTPS, without redirects, and not for long.
+pub async fn fetch_client_document(
+    clients: &GuardedClients,
+    client_id: &str,
+    policy: &RedirectPolicy,
+) -> Result<OAuthClient, ClientDocumentError> {
+    let (url, reach) = (OAuthClient::document_address(client_id)?, NetworkReach::Public);
+    reach.check(&url).map_err(|reason| ClientDocumentError::OutOfReach { reason })?;
+    let client =
+        clients.get(reach).map_err(|reason| ClientDocumentError::Unreachable { reason })?;
+    let fetched = tokio::time::timeout(FETCH_TIMEOUT, fetch(&client, url)).await;
+    let bytes = fetched.map_err(|_| {
+        let reason = format!("no answer within {} s", FETCH_TIMEOUT.as_secs());
+        ClientDocumentError::Unreachable { reason }
+    })??;
+    OAuthClient::from_document(client_id, &bytes, policy, RegistryClock::default().now())
+}
+
+async fn fetch(client: &reqwest::Client, url: Url) -> Result<Vec<u8>, ClientDocumentError> {
+    let unreachable = |error: reqwest::Error| ClientDocumentError::Unreachable {
+        reason: error.without_url().to_string(),
+    };
+    let request = client.get(url).header("accept", "application/json");
+    let response = request.send().await.map_err(unreachable)?;
+    let status = response.status().as_u16();
+    if status != 200 {
+        return Err(ClientDocumentError::Status { status });
+    }
+    let body = read_limited(response, MAX_DOCUMENT_BYTES).await.map_err(unreachable)?;
+    body.ok_or(ClientDocumentError::TooLarge)
+}
+
+impl ClientService<'_> {
+    /// Keeps a client that is known by a document, once a person agreed to what it asks for.
+    pub async fn remember(
+        self,
+        caller: &EventCaller,
+        described: &OAuthClient,
+    ) -> RegistryResult<OAuthClient> {
+        let mut client = described.clone();
+        let subject = EventSubject::client(&client.id);
+        self.registry
+            .change(caller, "client.remember", subject, move |draft| {
+                match draft.state.clients.get(&client.id) {
+                    Some(known) => {
+                        client.created_at = known.created_at;
+                        client.last_used_at = known.last_used_at.clone();
+                    }
+                    None => draft.make_room_for_client()?,
+                }
+                draft.state.clients.put(client.clone());
+                Ok(client)
+            })
+            .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::{Router, response::Redirect, routing::get};
+
+    use super::*;
+
+    /// What fetching this path from a server of our own comes to.
+    async fn fetched(path: &str) -> Result<Vec<u8>, ClientDocumentError> {
+        // Asked for over HTTP only, but the client wants to know how it would do the rest.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let redirect = || async { Redirect::temporary("/small") };
+        let router = Router::new()
+            .route("/small", get(|| async { "{}" }))
+            .route("/moved", get(redirect))
+            .route("/large", get(|| async { "x".repeat(MAX_DOCUMENT_BYTES + 1) }))
+            .route("/full", get(|| async { "x".repeat(MAX_DOCUMENT_BYTES) }));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}{path}", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
+        fetch(&client.no_proxy().build().unwrap(), Url::parse(&url).unwrap()).await
+    }
+
+    #[tokio::test]
+    async fn item_16_redirects_and_large_documents_are_refused() {
+        assert_eq!(fetched("/small").await, Ok(b"{}".to_vec()));
+        assert_eq!(fetched("/moved").await, Err(ClientDocumentError::Status { status: 307 }));
+        assert_eq!(fetched("/none").await, Err(ClientDocumentError::Status { status: 404 }));
+        assert_eq!(fetched("/large").await, Err(ClientDocumentError::TooLarge));
+        assert!(fetched("/full").await.is_ok());
     }
 }

@@ -7,9 +7,9 @@ use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Access, EventCaller, EventSubject, LastUseTime, Principal, Registry, RegistryError,
-    RegistryRecord, RegistryResult, RegistrySnapshot, RegistryTransaction, Scopes, TokenHash,
-    TokenKind, TokenService, check_room, new_id,
+    Access, EventCaller, EventSubject, LastUseTime, Principal, PrincipalRecord, Registry,
+    RegistryError, RegistryRecord, RegistryResult, RegistrySnapshot, RegistryTransaction, Scopes,
+    TokenHash, TokenKind, TokenService, check_room, new_id,
 };
 use crate::Secret;
 
@@ -95,6 +95,31 @@ pub struct AuthenticatedClient {
 }
 
 impl Credential {
+    /// A connection made by hand, without tokens yet.
+    pub(super) fn new(
+        id: String,
+        principal: &PrincipalRecord,
+        scopes: Scopes,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            id,
+            kind: CredentialKind::Connection,
+            principal: principal.id.clone(),
+            client_id: principal.client_id.clone(),
+            client_name: principal.name.clone(),
+            scopes,
+            audience: None,
+            created_at: now,
+            expires_at: None,
+            revoked_at: None,
+            last_used_at: LastUseTime::default(),
+            tokens: Vec::new(),
+            refresh: None,
+            code: None,
+        }
+    }
+
     /// Whether it is neither over nor taken back.
     pub fn is_live(&self, now: Timestamp) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|expires| now < expires)
@@ -267,22 +292,7 @@ impl RegistryTransaction<'_> {
         if self.state.live_grants(&principal.id, self.now).is_empty() {
             return Err(RegistryError::Forbidden { reason: "nothing was granted yet" });
         }
-        Ok(Credential {
-            id: new_id("crd_")?,
-            kind: CredentialKind::Connection,
-            principal: principal.id.clone(),
-            client_id: principal.client_id.clone(),
-            client_name: principal.name.clone(),
-            scopes,
-            audience: None,
-            created_at: self.now,
-            expires_at: None,
-            revoked_at: None,
-            last_used_at: LastUseTime::default(),
-            tokens: Vec::new(),
-            refresh: None,
-            code: None,
-        })
+        Ok(Credential::new(new_id("crd_")?, &principal, scopes, self.now))
     }
 }
 

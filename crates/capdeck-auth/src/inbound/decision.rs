@@ -1,5 +1,4 @@
-//! Decisions about requests: who may make them, that they only ever narrow, that nobody grants more than they hold, and that
-//! they are about requests of others.
+//! Decisions about requests: who may make them. They only narrow, grant no more than the decider holds, and are about others.
 
 use jiff::Timestamp;
 

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     AccessTokenRecord, Credential, CredentialKind, EnrollmentService, EventCaller, EventSubject,
-    GrantRecipient, GrantRequest, GrantTarget, LastUseTime, NewRequest, RegistryError,
-    RegistryRecord, RegistryResult, RegistrySnapshot, RegistryTransaction, RequestSource,
-    RequestStatus, Scopes, SourceAddress, TokenHash, TokenKind, check_room, new_id, random, text,
+    GrantRecipient, GrantRequest, GrantTarget, NewRequest, RegistryError, RegistryRecord,
+    RegistryResult, RegistrySnapshot, RegistryTransaction, RequestSource, RequestStatus, Scopes,
+    SourceAddress, TokenHash, TokenKind, check_room, new_id, random, text,
 };
 use crate::Secret;
 
@@ -61,8 +61,7 @@ pub struct NewEnrollment {
     pub client_id: String,
     pub client_name: Option<String>,
     pub target: GrantTarget,
-    /// What the agent called the capsule, where that is not how the target names it. Sign-ups are the same by this: if
-    /// the id and the name of a capsule were the same sign-up, both would tell that it exists.
+    /// The agent's own name for the capsule, which identifies the sign-up: treating id and name alike would reveal a capsule.
     pub asked_capsule: Option<String>,
     pub scopes: Scopes,
     pub reason: Option<String>,
@@ -204,9 +203,14 @@ impl RegistrySnapshot {
             plain.map(|letter| letter.to_ascii_uppercase()).collect()
         };
         let code = letters(code);
-        let waits =
-            |one: &&Enrollment| self.requests.get(&one.request).is_some_and(|r| r.is_pending(now));
-        self.enrollments.values().filter(waits).find(|one| letters(&one.user_code) == code)
+        self.pending_enrollments(now).find(|one| letters(&one.user_code) == code)
+    }
+
+    fn pending_enrollments(&self, now: Timestamp) -> impl Iterator<Item = &Enrollment> {
+        let is_pending = move |one: &&Enrollment| {
+            self.requests.get(&one.request).is_some_and(|request| request.is_pending(now))
+        };
+        self.enrollments.values().filter(is_pending)
     }
 
     pub(super) fn enrollment_state(
@@ -255,9 +259,6 @@ impl RegistryTransaction<'_> {
         self.event.subject.client_id = Some(client_id.clone());
         new.target.check()?;
         let now = self.now;
-        let waits = |one: &&Enrollment| {
-            self.state.requests.get(&one.request).is_some_and(|request| request.is_pending(now))
-        };
         let asked = new.asked_capsule.as_deref().or(new.target.capsule_id());
         let is_same = |one: &&Enrollment| {
             one.client_id == client_id
@@ -266,7 +267,7 @@ impl RegistryTransaction<'_> {
                         && request.target.role() == new.target.role()
                 })
         };
-        let waiting = || self.state.enrollments.values().filter(waits);
+        let waiting = || self.state.pending_enrollments(now);
         if let Some(same) = waiting().find(is_same).cloned() {
             self.event.subject.id = Some(same.id.clone());
             return Ok((same, None));
@@ -332,6 +333,7 @@ impl RegistryTransaction<'_> {
         }
         let found = self.state.enrollments.values().find(|one| one.request == request.id).cloned();
         let Some(mut enrollment) = found.filter(|one| one.credential.is_none()) else { return };
+        let Some(principal) = self.state.principals.get(&enrollment.principal) else { return };
         let grant = request.grant.as_ref().and_then(|id| self.state.grants.get(id));
         let scopes = grant.map_or(&request.scopes, |grant| &grant.scopes).clone();
         let end = grant.and_then(|grant| grant.expires_at);
@@ -340,20 +342,10 @@ impl RegistryTransaction<'_> {
         let id = enrollment.id.replacen("enr_", "crd_", 1);
         enrollment.credential = Some(id.clone());
         let credential = Credential {
-            id,
             kind: CredentialKind::Enrollment,
-            principal: enrollment.principal.clone(),
-            client_id: Some(enrollment.client_id.clone()),
-            client_name: enrollment.client_name.clone(),
-            scopes,
-            audience: None,
-            created_at: self.now,
             expires_at: Some(end),
-            revoked_at: None,
-            last_used_at: LastUseTime::default(),
             tokens: vec![AccessTokenRecord { hash: enrollment.token, expires_at: Some(end) }],
-            refresh: None,
-            code: None,
+            ..Credential::new(id, principal, scopes, self.now)
         };
         self.record_also("credential.issue", credential.subject());
         self.state.credentials.put(credential);

@@ -3,7 +3,6 @@
 use std::{fmt, net::IpAddr};
 
 use jiff::Timestamp;
-use serde::Serialize;
 
 use super::{RegistryError, SelfApprovalLink};
 
@@ -34,38 +33,30 @@ impl EventCaller {
 }
 
 /// One change of the registry, or one refusal. It never holds a token, a key or a code.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegistryEvent {
     pub at: Timestamp,
     /// `grant.request`, `grant.approve`, `credential.issue`, `login.fail`, …
     pub action: &'static str,
     /// The word for what went wrong; none when it was done.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub error_code: Option<&'static str>,
     /// Whether it was refused, rather than failed.
     pub is_refused: bool,
     /// The id of who did it; empty when it is unknown.
     pub actor: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
-    #[serde(flatten)]
     pub subject: EventSubject,
     /// What ties an approval to the request that it approves.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub self_approved: Option<SelfApprovalLink>,
 }
 
 /// What an event is about, by ids.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventSubject {
     /// The request, grant, credential, client, operator … itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub capsule: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub principal: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
 }
 

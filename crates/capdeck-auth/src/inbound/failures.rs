@@ -38,6 +38,14 @@ pub struct FailedCredentials {
     known_sources: RwLock<HashMap<SourceAddress, Timestamp>>,
 }
 
+/// One credential, before it is examined.
+struct CredentialAttempt {
+    source: SourceAddress,
+    class: CredentialClass,
+    rule: BackoffRule,
+    now: Timestamp,
+}
+
 /// A credential that opened nothing, or was not looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FailedAttempt {
@@ -76,31 +84,29 @@ impl FailedCredentials {
             // Longer than every key that can be guessed.
             return Err(self.record(address, class));
         }
-        let (source, now) = (SourceAddress::from(address), self.clock.now());
+        let attempt = self.attempt(address, class);
         if !self.has_failures.load(Ordering::Acquire) {
             if !key.is(given) {
                 return Err(self.record(address, class));
             }
         } else {
-            let rule = self.rule(source, class, now);
             let mut table = self.table.lock();
             // Compared under the lock: two guesses at the same time are two guesses.
-            if !table.is_free(source, class, rule, now) || !key.is(given) {
-                return Err(table.fail(source, class, rule, now));
+            if !table.is_free(&attempt) || !key.is(given) {
+                return Err(table.fail(&attempt));
             }
-            self.has_failures.store(!table.is_empty(), Ordering::Release);
+            self.has_failures.store(!table.entries.is_empty(), Ordering::Release);
         }
-        self.remember_source(source, now);
+        self.remember_source(attempt.source, attempt.now);
         Ok(())
     }
 
     pub fn record(&self, address: Option<IpAddr>, class: CredentialClass) -> FailedAttempt {
-        let (source, now) = (SourceAddress::from(address), self.clock.now());
-        let rule = self.rule(source, class, now);
+        let attempt = self.attempt(address, class);
         let mut table = self.table.lock();
-        let attempt = table.fail(source, class, rule, now);
+        let failed = table.fail(&attempt);
         self.has_failures.store(true, Ordering::Release);
-        attempt
+        failed
     }
 
     /// The attempt of a sender who has to wait before anything of this class is looked at.
@@ -112,14 +118,14 @@ impl FailedCredentials {
         if !self.has_failures.load(Ordering::Acquire) {
             return None;
         }
-        let (source, now) = (SourceAddress::from(address), self.clock.now());
-        let rule = self.rule(source, class, now);
+        let attempt = self.attempt(address, class);
         let mut table = self.table.lock();
-        let is_free = table.is_free(source, class, rule, now);
-        (!is_free).then(|| table.fail(source, class, rule, now))
+        let is_free = table.is_free(&attempt);
+        (!is_free).then(|| table.fail(&attempt))
     }
 
-    fn rule(&self, source: SourceAddress, class: CredentialClass, now: Timestamp) -> BackoffRule {
+    fn attempt(&self, address: Option<IpAddr>, class: CredentialClass) -> CredentialAttempt {
+        let (source, now) = (SourceAddress::from(address), self.clock.now());
         let mut rule = class.rule(self.free_failures);
         let is_known = class == CredentialClass::AdminKey
             && self.known_sources.read().get(&source).is_some_and(|seen| {
@@ -128,7 +134,7 @@ impl FailedCredentials {
         if is_known {
             rule.max_wait = MAX_WAIT_OF_KNOWN_SOURCE;
         }
-        rule
+        CredentialAttempt { source, class, rule, now }
     }
 
     /// Remembers that the right admin key came from there.
@@ -310,38 +316,18 @@ impl FailureCount {
 }
 
 impl FailureTable {
-    pub(super) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
-    #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
-        self.entries.len()
-    }
-
     /// Whether an attempt would be examined now.
-    pub(super) fn is_free(
-        &mut self,
-        source: SourceAddress,
-        class: CredentialClass,
-        rule: BackoffRule,
-        now: Timestamp,
-    ) -> bool {
-        self.sweep(now);
-        let key = self.key(source, class);
-        self.entries.get(&key).is_none_or(|count| count.free_at(rule) <= now)
+    fn is_free(&mut self, attempt: &CredentialAttempt) -> bool {
+        self.sweep(attempt.now);
+        let key = self.key(attempt);
+        self.entries.get(&key).is_none_or(|count| count.free_at(attempt.rule) <= attempt.now)
     }
 
     /// Notes an attempt that failed, or that was not examined because the sender has to wait. Those do not make the wait longer.
-    pub(super) fn fail(
-        &mut self,
-        source: SourceAddress,
-        class: CredentialClass,
-        rule: BackoffRule,
-        now: Timestamp,
-    ) -> FailedAttempt {
+    fn fail(&mut self, attempt: &CredentialAttempt) -> FailedAttempt {
+        let CredentialAttempt { class, rule, now, .. } = *attempt;
         self.sweep(now);
-        let key = self.key(source, class);
+        let key = self.key(attempt);
         let found = self.entries.get(&key).copied();
         let is_new = found.is_none_or(|count| after(count.seen_at, BURST_GAP) <= now);
         let mut count =
@@ -364,14 +350,10 @@ impl FailureTable {
     }
 
     /// Where an attempt is counted. When there are more senders than can be remembered, the rest count as one.
-    fn key(
-        &self,
-        source: SourceAddress,
-        class: CredentialClass,
-    ) -> (SourceAddress, CredentialClass) {
-        let key = (source, class);
+    fn key(&self, attempt: &CredentialAttempt) -> (SourceAddress, CredentialClass) {
+        let key = (attempt.source, attempt.class);
         let is_full = self.entries.len() >= MAX_ENTRIES && !self.entries.contains_key(&key);
-        if is_full { (SourceAddress::Unknown, class) } else { key }
+        if is_full { (SourceAddress::Unknown, attempt.class) } else { key }
     }
 
     fn sweep(&mut self, now: Timestamp) {

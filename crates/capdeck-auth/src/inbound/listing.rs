@@ -4,9 +4,8 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use jiff::Timestamp;
 
 use super::{
-    AccessGrantService, ClientService, Credential, DecisionMaker, Grant, GrantRequest, OAuthClient,
-    PrincipalRecord, RegistryError, RegistryResult, RequestSource, RequestStatus, TokenService,
-    capsule_id_of,
+    AccessGrantService, ClientService, DecisionMaker, Grant, GrantRequest, OAuthClient,
+    PrincipalRecord, RegistryError, RegistryResult, RequestSource, RequestStatus, capsule_id_of,
 };
 
 /// Which requests are wanted. What is left out does not matter.
@@ -29,16 +28,6 @@ pub struct RequestQuery {
 pub struct GrantQuery {
     pub capsule: Option<String>,
     pub principal: Option<String>,
-    pub live_only: bool,
-}
-
-/// Which connections are wanted. What is left out does not matter.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CredentialQuery {
-    /// Those that reach this capsule.
-    pub capsule: Option<String>,
-    pub principal: Option<String>,
-    pub client_id: Option<String>,
     pub live_only: bool,
 }
 
@@ -96,27 +85,6 @@ impl AccessGrantService<'_> {
                 && (!query.live_only || one.is_live(now))
         };
         page.cut(state.grants.values().filter(is_wanted), |one| (one.created_at, &one.id))
-    }
-}
-
-impl TokenService<'_> {
-    pub fn credentials(
-        self,
-        query: &CredentialQuery,
-        page: &PageRequest,
-    ) -> RegistryResult<RegistryPage<Credential>> {
-        let (state, now) = (self.registry.state(), self.registry.now());
-        let is_wanted = |one: &&Credential| {
-            let reaches = |capsule: &String| {
-                let mut grants = state.live_grants(&one.principal, now).into_iter();
-                grants.any(|grant| is_about(Some(capsule), grant.target.capsule_id()))
-            };
-            fits(query.principal.as_ref(), Some(&one.principal))
-                && fits(query.client_id.as_ref(), one.client_id.as_deref())
-                && (!query.live_only || one.is_live(now))
-                && query.capsule.as_ref().is_none_or(reaches)
-        };
-        page.cut(state.credentials.values().filter(is_wanted), |one| (one.created_at, &one.id))
     }
 }
 

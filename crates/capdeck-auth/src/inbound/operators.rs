@@ -271,8 +271,7 @@ impl OperatorService<'_> {
         self.registry.change(caller, "operator.create", EventSubject::default(), add).await
     }
 
-    /// Changes an operator. It is in force with their next request, in sessions that are open, too. With another account,
-    /// or none, their sessions end.
+    /// Changes an operator from their next request on, also in open sessions. Another account, or none, ends their sessions.
     pub async fn update(
         self,
         caller: &EventCaller,
@@ -322,8 +321,7 @@ impl OperatorService<'_> {
             .await
     }
 
-    /// Removes an operator with their key, their sessions, and all that their own programs hold. What they granted to the
-    /// programs of others stays.
+    /// Removes an operator with key, sessions and the access of their own programs. Grants to programs of others stay.
     pub async fn remove(self, caller: &EventCaller, id: &str) -> RegistryResult<()> {
         let id = id.to_owned();
         self.registry

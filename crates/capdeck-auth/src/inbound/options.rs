@@ -83,8 +83,7 @@ pub struct RegistryLimits {
     pub sessions: usize,
     pub profiles: usize,
     pub policy_rules: usize,
-    /// Wrong keys of one sender that cost nothing; after that the wait grows. Tokens that cannot be guessed may fail four
-    /// times as often.
+    /// Wrong keys of one sender before the wait grows. Tokens that cannot be guessed may fail four times as often.
     pub failed_credentials: u32,
 }
 

@@ -120,27 +120,30 @@ impl GrantPolicy {
             return Err(RegistryError::Full { what: "rules", limit });
         }
         for rule in &self.rules {
-            if rule.action == RuleAction::Approve && rule.ceiling_role == Some(Role::Owner) {
-                return Err(RegistryError::invalid(
+            let (network, client) = (&rule.matches.ip_cidr, &rule.matches.client_id);
+            let is_owner_rule =
+                rule.action == RuleAction::Approve && rule.ceiling_role == Some(Role::Owner);
+            for (is_wrong, what, reason) in [
+                (
+                    is_owner_rule,
                     "ceiling_role",
                     "a rule never makes an owner; the highest is `writer`",
-                ));
-            }
-            if rule.ttl == Some(0) {
-                return Err(RegistryError::invalid("ttl", "at least one second"));
-            }
-            if rule.matches.ip_cidr.as_deref().is_some_and(|text| IpNetwork::parse(text).is_none())
-            {
-                return Err(RegistryError::invalid(
+                ),
+                (rule.ttl == Some(0), "ttl", "at least one second"),
+                (
+                    network.as_deref().is_some_and(|text| IpNetwork::parse(text).is_none()),
                     "ip_cidr",
                     "an address and a length, as `10.0.0.0/8`",
-                ));
-            }
-            if rule.matches.client_id.as_deref().is_some_and(|text| !NamePattern::is_valid(text)) {
-                return Err(RegistryError::invalid(
+                ),
+                (
+                    client.as_deref().is_some_and(|text| !NamePattern::is_valid(text)),
                     "client_id",
                     "1 to 256 letters, with `*` and `?`",
-                ));
+                ),
+            ] {
+                if is_wrong {
+                    return Err(RegistryError::invalid(what, reason));
+                }
             }
         }
         Ok(())

@@ -12,8 +12,7 @@ use super::{
     RegistryError, RegistryResult, Role, Scopes, check_room, new_id, text,
 };
 
-/// Terms of access. A request that is approved with a profile is narrowed to it; later changes of the profile change no
-/// grant.
+/// Terms of access. An approval with a profile narrows the request to it; later changes of the profile change no grant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AccessProfile {

@@ -71,8 +71,7 @@ impl RedirectPolicy {
     }
 }
 
-/// Whether a redirect is the registered one: the same text, but for the port of a loopback address, which a program on a
-/// person's machine cannot know beforehand.
+/// Returns whether a redirect is the registered one: the same text, except the port of a loopback address, which varies.
 pub(super) fn is_registered(registered: &str, given: &str) -> bool {
     if registered == given {
         return true;

@@ -85,14 +85,7 @@ impl SelfApprovalLink {
     ) -> Option<Self> {
         let is_theirs =
             |id: &str| id == operator || state.works_for(id).as_deref() == Some(operator);
-        let is_sender = request.origin.sender.as_deref().is_some_and(is_theirs);
-        if is_sender || is_theirs(&request.requested_by) {
-            return Some(Self::Requester);
-        }
-        if is_theirs(&request.principal) {
-            return Some(Self::Program);
-        }
-        Self::by_place(state, caller, request)
+        Self::by_id(request, is_theirs).or_else(|| Self::by_place(state, caller, request))
     }
 
     pub(super) fn to_program(
@@ -110,19 +103,20 @@ impl SelfApprovalLink {
                     .as_deref()
                     .is_some_and(|own| id == own || state.works_for(id).as_deref() == Some(own))
         };
-        let is_sender = request.origin.sender.as_deref().is_some_and(is_own);
-        if is_sender || is_own(&request.requested_by) {
+        let is_same_enrollment = program.kind == CredentialKind::Enrollment
+            && request.source == RequestSource::Enrollment
+            && program.client_id.is_some()
+            && program.client_id == request.client_id;
+        Self::by_id(request, is_own)
+            .or(is_same_enrollment.then_some(Self::Enrollment))
+            .or_else(|| Self::by_place(state, caller, request))
+    }
+
+    fn by_id(request: &GrantRequest, is_own: impl Fn(&str) -> bool) -> Option<Self> {
+        if request.origin.sender.as_deref().is_some_and(&is_own) || is_own(&request.requested_by) {
             return Some(Self::Requester);
         }
-        if is_own(&request.principal) {
-            return Some(Self::Program);
-        }
-        let is_enrolled = program.kind == CredentialKind::Enrollment
-            && request.source == RequestSource::Enrollment;
-        if is_enrolled && program.client_id.is_some() && program.client_id == request.client_id {
-            return Some(Self::Enrollment);
-        }
-        Self::by_place(state, caller, request)
+        is_own(&request.principal).then_some(Self::Program)
     }
 
     fn by_place(
@@ -150,8 +144,7 @@ impl RegistrySnapshot {
     }
 }
 
-/// An address as it is compared: a program on this machine can choose any loopback address, and a machine with IPv6 any
-/// address of its network.
+/// Normalizes an address: a program can choose any loopback address, and a machine with IPv6 any address of its network.
 fn comparable(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         own if own.is_loopback() => Ipv4Addr::LOCALHOST.into(),

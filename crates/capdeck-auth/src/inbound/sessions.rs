@@ -55,8 +55,7 @@ impl SessionRecord {
 }
 
 impl OperatorSession {
-    /// What every change has to bring along besides the cookie. It is made from the cookie's value, which no other site can
-    /// read, and does not tell it.
+    /// The value that every change sends beside the cookie. It is derived from the cookie, which no other site can read.
     pub fn csrf(&self) -> &str {
         self.csrf.expose()
     }
@@ -95,8 +94,7 @@ impl SessionService<'_> {
         })
     }
 
-    /// Who has the session of this id; `None` when it is over. For what stays open longer than a request: looking is no use of
-    /// the session.
+    /// Returns the operator of a live session, for open streams: this does not count as a use of the session.
     pub fn operator_of(self, id: &str) -> Option<AuthenticatedOperator> {
         let (state, now) = (self.registry.state(), self.registry.now());
         let kept = state.sessions.get(id)?;
@@ -119,8 +117,7 @@ impl SessionService<'_> {
             .await
     }
 
-    /// Begins a session for the holder of this key. After some failures from one address, later ones have to wait longer and
-    /// longer.
+    /// Begins a session for the holder of this key. After some failures from one address, the wait grows.
     pub async fn sign_in(
         self,
         address: Option<IpAddr>,

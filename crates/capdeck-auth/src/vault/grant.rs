@@ -4,11 +4,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    VaultError,
-    name::{check_name, suggestion},
-};
-use crate::sealed_folder::{SealedContent, SealedFolder};
+use super::error::{VaultError, VaultResult, check_name, suggestion};
+use crate::sealed_folder::SealedFolder;
 
 pub(super) const GRANTS: &str = "grants";
 
@@ -122,16 +119,11 @@ impl VaultLookupError {
 }
 
 impl VaultGrants {
-    pub(super) fn load(folder: &SealedFolder) -> Result<Self, VaultError> {
-        match folder.load(GRANTS)? {
-            None => Ok(Self::default()),
-            Some(SealedContent::Plain(_)) => Err(folder.not_sealed(GRANTS).into()),
-            Some(SealedContent::Sealed(bytes)) => serde_json::from_slice(&bytes)
-                .map_err(|_| folder.damaged(GRANTS, "it holds no grants").into()),
-        }
+    pub(super) fn load(folder: &SealedFolder) -> VaultResult<Self> {
+        Ok(folder.load_json(GRANTS, "it holds no grants")?.unwrap_or_default())
     }
 
-    pub(super) fn save(&self, folder: &SealedFolder) -> Result<(), VaultError> {
+    pub(super) fn save(&self, folder: &SealedFolder) -> VaultResult<()> {
         // Strings always serialize.
         let bytes = serde_json::to_vec(self).unwrap_or_default();
         Ok(folder.save(GRANTS, &bytes)?)

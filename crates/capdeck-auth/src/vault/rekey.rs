@@ -1,9 +1,9 @@
 //! Key rotation: encrypts everything with a new key, or changes nothing.
 
-use super::{Vault, VaultError};
+use super::{Vault, VaultResult};
 use crate::{
     KeyError, KeyLocation,
-    key_file::{self, StoredKey},
+    key_source::{StoredKey, remove_from_keyring, store_in_keyring, write_keys},
     private_file::{FileLock, StagedFile},
     sealed_folder::{SealedContent, SealedFolder},
     sealing_key::SealingKey,
@@ -28,7 +28,7 @@ impl Vault {
     /// All files are opened and staged first, so that an unreadable file or a full disk changes nothing. From then on
     /// the key file holds both keys until the last file is replaced: a crash loses nothing, and the next rotation
     /// finishes the work. Without a `home` the new key stays where the old one was.
-    pub fn rekey(&self, home: Option<KeyLocation>) -> Result<RekeyReport, VaultError> {
+    pub fn rekey(&self, home: Option<KeyLocation>) -> VaultResult<RekeyReport> {
         let _held = self.lock()?;
         let old = self.keys.find_or_make()?;
         let place = old.file.clone()?;
@@ -43,11 +43,11 @@ impl Vault {
         }
         let files = waiting.len();
         if home == KeyLocation::Keyring {
-            key_file::entrust(&place, self.keys.keyring(), &new)?;
+            store_in_keyring(&place, self.keys.keyring(), &new)?;
         }
         let kept = StoredKey { key: new.clone(), home };
         let both: Vec<StoredKey> = std::iter::once(&kept).chain(old.keys()).cloned().collect();
-        key_file::write(&place, &both)?;
+        write_keys(&place, &both)?;
         for one in waiting {
             one.staged.put().map_err(|error| KeyError::File {
                 path: place.display().to_string(),
@@ -69,9 +69,9 @@ impl Vault {
                 }
             }
         }
-        key_file::write(&place, std::slice::from_ref(&kept))?;
+        write_keys(&place, std::slice::from_ref(&kept))?;
         for former in old.keys().iter().filter(|kept| kept.home == KeyLocation::Keyring) {
-            key_file::withdraw(self.keys.keyring(), &former.key);
+            remove_from_keyring(self.keys.keyring(), &former.key);
         }
         Ok(RekeyReport {
             files,
@@ -93,7 +93,7 @@ fn prepare(
     name: &str,
     key: &SealingKey,
     locked: bool,
-) -> Result<Option<PendingRekey>, VaultError> {
+) -> VaultResult<Option<PendingRekey>> {
     let held = if locked { Some(folder.lock(name)?) } else { None };
     let bytes = match folder.load(name)? {
         Some(SealedContent::Sealed(bytes)) => bytes,

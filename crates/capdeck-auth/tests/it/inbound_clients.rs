@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use capdeck_auth::inbound::{
-    ClientDocumentError, ClientKind, ClientMetadata, CredentialQuery, GrantQuery, OAuthClient,
-    PageRequest, RedirectPolicy, RegistryClock, RegistryLimits, RegistryOptions, RequestQuery,
-    RequestStatus, fetch_client_document,
+    ClientDocumentError, ClientKind, ClientMetadata, GrantQuery, OAuthClient, PageRequest,
+    RedirectPolicy, RegistryLimits, RegistryOptions, RequestQuery, RequestStatus,
+    fetch_client_document,
 };
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ fn check(address: &str, document: &Value) -> Result<OAuthClient, ClientDocumentE
         address,
         document.to_string().as_bytes(),
         &policy,
-        &RegistryClock::default(),
+        jiff::Timestamp::now(),
     )
 }
 
@@ -162,9 +162,7 @@ async fn item_16_security_10_documents_inside_are_not_fetched() {
         ("https://0177.0.0.1/client.json", "no address"),
     ] {
         let policy = RedirectPolicy::default();
-        let fetched =
-            fetch_client_document(&guarded_clients(), address, &policy, &RegistryClock::default())
-                .await;
+        let fetched = fetch_client_document(&guarded_clients(), address, &policy).await;
         let message = fetched.unwrap_err().to_string();
         assert!(message.contains(expected), "{address}: {message}");
     }
@@ -215,6 +213,6 @@ async fn lists_are_told_apart_by_what_is_asked_for() {
     let grants = GrantQuery { capsule: text("cap_a"), live_only: true, ..GrantQuery::default() };
     assert_eq!(registry.grants().list(&grants, &PageRequest::default()).unwrap().items.len(), 1);
     let wrong = PageRequest { cursor: text("?"), limit: None };
-    assert!(registry.tokens().credentials(&CredentialQuery::default(), &wrong).is_err());
+    assert!(registry.grants().requests(&RequestQuery::default(), &wrong).is_err());
     assert_eq!(registry.clients().principals(&PageRequest::default()).unwrap().items.len(), 1);
 }

@@ -10,7 +10,7 @@ use capdeck_host::{
     CapsuleVisibility, Exposure, Host, ListCapsulesRequest,
 };
 
-use super::{OauthForm, OauthResource, authorize_request::AuthorizeRequest, consent_page::roles};
+use super::{OauthForm, OauthResource, authorize::AuthorizeRequest, consent_page::roles};
 use crate::http_state::HttpState;
 
 #[derive(Debug, Default)]

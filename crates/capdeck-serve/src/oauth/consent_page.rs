@@ -8,9 +8,9 @@ use http::StatusCode;
 use url::Url;
 
 use super::{
-    authorize_request::AuthorizeRequest,
+    authorize::AuthorizeRequest,
     consent_offer::{ConsentItem, ConsentOffer},
-    html::{escape, hidden, page},
+    html::{alert, escape, hidden, page},
 };
 
 pub(super) struct ConsentPage<'a> {
@@ -25,81 +25,69 @@ pub(super) struct ConsentPage<'a> {
 impl ConsentPage<'_> {
     pub(super) fn render(&self) -> Response {
         let redirect = Url::parse(&self.request.authorization.redirect_uri).ok();
-        let mut body = String::new();
-        self.write_client(&mut body, redirect.as_ref());
-        if let Some(problem) = self.problem {
-            body.push_str(&format!(
-                "<p class=\"careful\" role=\"alert\">{}</p>\n",
-                escape(problem)
-            ));
-        }
-        body.push_str("<form method=\"post\" action=\"/oauth/authorize\">\n");
-        body.push_str(&hidden("request", self.sealed));
-        self.write_scopes(&mut body);
-        self.write_deck(&mut body);
-        self.write_capsules(&mut body);
-        body.push_str(
-            "<div class=\"actions\">\n\
+        let body = format!(
+            "{client}{problem}<form method=\"post\" action=\"/oauth/authorize\">\n{sealed}{fields}\
+             <div class=\"actions\">\n\
              <button type=\"submit\" name=\"decision\" value=\"approve\">Allow</button>\n\
              <button type=\"submit\" name=\"decision\" value=\"deny\" class=\"second\">Deny</button>\n\
-             </div>\n</form>\n",
+             </div>\n</form>\n\
+             <p class=\"quiet\">Signed in as {name} ({role}). You can revoke this access at any time.</p>\n",
+            client = self.client_section(redirect.as_ref()),
+            problem = alert(self.problem),
+            sealed = hidden("request", self.sealed),
+            fields = self.scope_fields() + &self.deck_fields() + &self.capsule_fields(),
+            name = escape(&self.operator.name),
+            role = self.operator.role.as_str(),
         );
-        body.push_str(&format!("<p class=\"quiet\">Signed in as {} ({}). You can revoke this access at any time.</p>\n",
-                escape(&self.operator.name),
-                self.operator.role.as_str()));
         let status = if self.problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
         let title = format!("{} requests access", self.client.name);
         page(status, &title, &body, redirect.as_ref().map(form_target).as_deref())
     }
 
-    fn write_client(&self, body: &mut String, redirect: Option<&Url>) {
-        body.push_str(&format!("<h1>{} requests access</h1>\n", escape(&self.client.name)));
-        let place =
-            redirect.map_or_else(|| self.request.authorization.redirect_uri.clone(), redirect_text);
-        body.push_str(&format!(
-            "<section aria-label=\"Client\">\n<p class=\"quiet\">You will be redirected to</p>\n\
-                 <p class=\"host\">{}</p>\n<p class=\"quiet\"><code>{}</code></p>\n",
-            escape(&place),
-            escape(&self.request.authorization.redirect_uri)
-        ));
-        if self.client.kind == ClientKind::Document {
-            let id = Url::parse(&self.client.id).ok();
-            let host = id.as_ref().and_then(Url::host_str).unwrap_or(&self.client.id);
-            body.push_str(&format!(
+    fn client_section(&self, redirect: Option<&Url>) -> String {
+        let OAuthClient { id, kind, name, .. } = self.client;
+        let redirect_uri = &self.request.authorization.redirect_uri;
+        let identity = if *kind == ClientKind::Document {
+            let address = Url::parse(id).ok();
+            let host = address.as_ref().and_then(Url::host_str).unwrap_or(id);
+            format!(
                 "<p>Its identity is published at <strong>{}</strong>: <code>{}</code></p>\n",
                 escape(host),
-                escape(&self.client.id)
-            ));
+                escape(id)
+            )
         } else {
-            body.push_str(
-                "<p class=\"quiet\">The client chose its name; it is not verified.</p>\n",
-            );
-        }
-        body.push_str("</section>\n");
-        if self.client.is_local_only() {
-            body.push_str(
-                "<p class=\"careful\">This client runs on the machine of your browser. Any program there can imitate it. \
-                 Continue only if you have just started the sign-in yourself.</p>\n",
-            );
-        }
+            "<p class=\"quiet\">The client chose its name; it is not verified.</p>\n".to_owned()
+        };
+        let warning = if self.client.is_local_only() {
+            "<p class=\"careful\">This client runs on the machine of your browser. Any program there can imitate it. \
+             Continue only if you have just started the sign-in yourself.</p>\n"
+        } else {
+            ""
+        };
+        format!(
+            "<h1>{name} requests access</h1>\n\
+             <section aria-label=\"Client\">\n<p class=\"quiet\">You will be redirected to</p>\n\
+             <p class=\"host\">{place}</p>\n<p class=\"quiet\"><code>{uri}</code></p>\n\
+             {identity}</section>\n{warning}",
+            name = escape(name),
+            place = escape(&redirect.map_or_else(|| redirect_uri.clone(), redirect_text)),
+            uri = escape(redirect_uri),
+        )
     }
 
-    fn write_scopes(&self, body: &mut String) {
-        body.push_str("<fieldset>\n<legend>Permissions</legend>\n");
-        for scope in self.request.scopes.iter() {
-            body.push_str(&format!("<label><input type=\"checkbox\" name=\"scope\" value=\"{scope}\" checked>{} <span class=\"quiet\"><code>{scope}</code></span></label>\n",
-                    scope_text(scope),
-                    scope = scope.as_str()));
-        }
-        body.push_str("</fieldset>\n");
+    fn scope_fields(&self) -> String {
+        let fields = self.request.scopes.iter().map(|scope| {
+            let (name, text) = (scope.as_str(), scope_text(scope));
+            format!("<label><input type=\"checkbox\" name=\"scope\" value=\"{name}\" checked>{text} <span class=\"quiet\"><code>{name}</code></span></label>\n")
+        });
+        fieldset("Permissions", &fields.collect::<String>())
     }
 
-    fn write_deck(&self, body: &mut String) {
+    fn deck_fields(&self) -> String {
         let items = &self.offer.capabilities;
         if items.is_empty() {
-            return;
+            return String::new();
         }
-        body.push_str("<fieldset>\n<legend>Access to the deck</legend>\n");
         let choices: &[(&str, &str)] = if self.offer.is_single {
             &[("some", "this capability"), ("none", "nothing")]
         } else {
@@ -109,52 +97,47 @@ impl ConsentPage<'_> {
                 ("none", "nothing"),
             ]
         };
-        for (index, (value, text)) in choices.iter().enumerate() {
+        let choices = choices.iter().enumerate().map(|(index, (value, text))| {
             let checked = if index == 0 { " checked" } else { "" };
-            body.push_str(&format!("<label><input type=\"radio\" name=\"deck\" value=\"{value}\"{checked}>{text}</label>\n"));
-        }
-        body.push_str("<div class=\"inside\">\n");
-        for item in items {
-            let checked = if self.offer.is_single { " checked" } else { "" };
-            body.push_str(&format!("<label><input type=\"checkbox\" name=\"capability\" value=\"{id}\"{checked}>{name} \
-                     <span class=\"quiet\">{description}</span></label>\n",
-                    id = escape(&item.id),
-                    name = escape(&item.name),
-                    description = escape(&first_line(&item.description))));
-        }
-        body.push_str("</div>\n</fieldset>\n");
+            format!("<label><input type=\"radio\" name=\"deck\" value=\"{value}\"{checked}>{text}</label>\n")
+        });
+        let choices: String = choices.collect();
+        let boxes: String = items.iter().map(|item| self.checkbox("capability", item)).collect();
+        let body = format!("{choices}<div class=\"inside\">\n{boxes}</div>\n");
+        fieldset("Access to the deck", &body)
     }
 
-    fn write_capsules(&self, body: &mut String) {
-        if self.offer.capsules.is_empty() {
-            return;
-        }
-        body.push_str("<fieldset>\n<legend>Access to capsules</legend>\n");
-        for item in &self.offer.capsules {
-            self.write_capsule(body, item);
-        }
-        body.push_str("</fieldset>\n");
+    fn checkbox(&self, name: &str, item: &ConsentItem) -> String {
+        format!(
+            "<label><input type=\"checkbox\" name=\"{name}\" value=\"{}\"{}>{} <span class=\"quiet\">{}</span></label>\n",
+            escape(&item.id),
+            if self.offer.is_single { " checked" } else { "" },
+            escape(&item.name),
+            escape(&first_line(&item.description))
+        )
     }
 
-    fn write_capsule(&self, body: &mut String, item: &ConsentItem) {
-        let id = escape(&item.id);
-        let checked = if self.offer.is_single { " checked" } else { "" };
-        body.push_str(&format!("<label><input type=\"checkbox\" name=\"capsule\" value=\"{id}\"{checked}>{} <span class=\"quiet\">{}</span></label>\n\
-                 <div class=\"inside\">\n<label for=\"role.{id}\">Role</label>\n<select id=\"role.{id}\" name=\"role.{id}\">\n",
-                escape(&item.name),
-                escape(&first_line(&item.description))));
-        for role in roles(&self.request.scopes) {
-            body.push_str(&format!(
-                "<option value=\"{}\">{}</option>\n",
-                role.as_str(),
-                role_text(role)
-            ));
-        }
-        body.push_str(&format!("</select>\n<label for=\"prefixes.{id}\">Only these prefixes (empty: all)</label>\n\
+    fn capsule_fields(&self) -> String {
+        let fields = self.offer.capsules.iter().map(|item| {
+            let (id, checkbox) = (escape(&item.id), self.checkbox("capsule", item));
+            let options: String = roles(&self.request.scopes)
+                .map(|role| format!("<option value=\"{}\">{}</option>\n", role.as_str(), role_text(role)))
+                .collect();
+            format!(
+                "{checkbox}<div class=\"inside\">\n<label for=\"role.{id}\">Role</label>\n<select id=\"role.{id}\" name=\"role.{id}\">\n\
+                 {options}</select>\n<label for=\"prefixes.{id}\">Only these prefixes (empty: all)</label>\n\
                  <input type=\"text\" id=\"prefixes.{id}\" name=\"prefixes.{id}\" placeholder=\"docs://team notes://\" autocomplete=\"off\">\n\
                  <label for=\"denied.{id}\">Excluded prefixes</label>\n\
-                 <input type=\"text\" id=\"denied.{id}\" name=\"denied.{id}\" placeholder=\"docs://private\" autocomplete=\"off\">\n</div>\n"));
+                 <input type=\"text\" id=\"denied.{id}\" name=\"denied.{id}\" placeholder=\"docs://private\" autocomplete=\"off\">\n</div>\n"
+            )
+        });
+        let fields: String = fields.collect();
+        if fields.is_empty() { fields } else { fieldset("Access to capsules", &fields) }
     }
+}
+
+fn fieldset(legend: &str, body: &str) -> String {
+    format!("<fieldset>\n<legend>{legend}</legend>\n{body}</fieldset>\n")
 }
 
 /// The roles that the scopes allow, the weakest first.

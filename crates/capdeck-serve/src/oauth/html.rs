@@ -32,6 +32,12 @@ pub(crate) fn hidden(name: &str, value: &str) -> String {
     format!(r#"<input type="hidden" name="{}" value="{}">"#, escape(name), escape(value))
 }
 
+/// The problem with a form that was sent; nothing without one.
+pub(crate) fn alert(problem: Option<&str>) -> String {
+    let text = |problem| format!("<p class=\"careful\" role=\"alert\">{}</p>\n", escape(problem));
+    problem.map(text).unwrap_or_default()
+}
+
 /// Renders a page. `body` is markup; `leads_to` is another origin that its form can redirect to.
 pub(crate) fn page(
     status: StatusCode,

@@ -76,16 +76,11 @@ impl OauthResource {
 
     /// The scopes for the first request; a client requests the others when needed.
     pub(crate) fn first_scopes(&self) -> Scopes {
+        let deck = [OAuthScope::DeckRead, OAuthScope::DeckCall];
         match self {
-            Self::Host | Self::Deck => {
-                [OAuthScope::DeckRead, OAuthScope::DeckCall, OAuthScope::CapsuleRead]
-                    .into_iter()
-                    .collect()
-            }
-            Self::Capsule(_) => [OAuthScope::CapsuleRead].into_iter().collect(),
-            Self::View(_) | Self::Server(_) => {
-                [OAuthScope::DeckRead, OAuthScope::DeckCall].into_iter().collect()
-            }
+            Self::Host | Self::Deck => deck.into_iter().chain([OAuthScope::CapsuleRead]).collect(),
+            Self::Capsule(_) => Scopes::from_iter([OAuthScope::CapsuleRead]),
+            Self::View(_) | Self::Server(_) => Scopes::from_iter(deck),
         }
     }
 
@@ -96,8 +91,8 @@ impl OauthResource {
             [OAuthScope::CapsuleRead, OAuthScope::CapsuleAppend, OAuthScope::CapsuleWrite];
         match self {
             Self::Host | Self::Deck => deck.into_iter().chain(capsule).collect(),
-            Self::Capsule(_) => capsule.into_iter().collect(),
-            Self::View(_) | Self::Server(_) => deck.into_iter().collect(),
+            Self::Capsule(_) => Scopes::from_iter(capsule),
+            Self::View(_) | Self::Server(_) => Scopes::from_iter(deck),
         }
     }
 }

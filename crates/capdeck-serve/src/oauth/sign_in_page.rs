@@ -8,7 +8,7 @@ use axum::{
 };
 use http::{StatusCode, header};
 
-use super::html::{escape, hidden, page, refusal, see_other};
+use super::html::{alert, escape, hidden, page, refusal, see_other};
 use crate::{
     http_state::HttpState,
     oidc::begin_address,
@@ -21,19 +21,25 @@ const PURPOSE: &str = "sign-in";
 /// Shows the sign-in page; `path` is the page of this host to continue with.
 pub(super) fn ask(http_state: &HttpState, path: &str, problem: Option<&str>) -> Response {
     let sealed = http_state.seal.seal(PURPOSE, "", &path);
-    let mut body =
-        "<h1>Sign in to Capdeck</h1>\n<p>A client requests access. Sign in to decide.</p>\n"
-            .to_owned();
-    if let Some(problem) = problem {
-        body.push_str(&format!("<p class=\"careful\" role=\"alert\">{}</p>\n", escape(problem)));
-    }
-    body.push_str("<form method=\"post\" action=\"/oauth/sign-in\">\n<section>\n");
-    body.push_str(&hidden("then", &sealed));
-    body.push_str(
-        "<label class=\"field\" for=\"key\">Your key</label>\n\
-         <input type=\"password\" id=\"key\" name=\"key\" required autocomplete=\"current-password\" autofocus>\n\
-         <p class=\"quiet\">The admin key of this host, or your operator key.</p>\n</section>\n\
-         <div class=\"actions\"><button type=\"submit\">Sign in</button></div>\n</form>\n",
+    let mut body = format!(
+        "<h1>Sign in to Capdeck</h1>
+<p>A client requests access. Sign in to decide.</p>
+{}\
+         <form method=\"post\" action=\"/oauth/sign-in\">
+<section>
+{}\
+         <label class=\"field\" for=\"key\">Your key</label>
+\
+         <input type=\"password\" id=\"key\" name=\"key\" required autocomplete=\"current-password\" autofocus>
+\
+         <p class=\"quiet\">The admin key of this host, or your operator key.</p>
+</section>
+\
+         <div class=\"actions\"><button type=\"submit\">Sign in</button></div>
+</form>
+",
+        alert(problem),
+        hidden("then", &sealed)
     );
     if let Some(provider) = &http_state.provider {
         // A link, not a form: `form-action` of the page would block the redirects of the provider.

@@ -34,6 +34,12 @@ impl TokenError {
     }
 }
 
+impl From<TokenError> for Response {
+    fn from(error: TokenError) -> Self {
+        error.into_response()
+    }
+}
+
 impl From<RepeatedParameter> for TokenError {
     fn from(repeated: RepeatedParameter) -> Self {
         Self::new("invalid_request", repeated.to_string())
@@ -47,7 +53,7 @@ pub(super) async fn token(
 ) -> Result<Response, Response> {
     let (parts, form) = read_form(request).await?;
     let registry = http_state.registry().ok_or_else(no_registry)?;
-    let grant = TokenGrant::read(&form, &parts.headers).map_err(TokenError::into_response)?;
+    let grant = TokenGrant::read(&form, &parts.headers)?;
     let known = match &grant {
         TokenGrant::Code(redemption) => registry.tokens().check_redemption(redemption),
         TokenGrant::Refresh(renewal) => registry.tokens().check_renewal(renewal),
@@ -70,8 +76,8 @@ pub(super) async fn revoke(
 ) -> Result<Response, Response> {
     let (parts, form) = read_form(request).await?;
     let registry = http_state.registry().ok_or_else(no_registry)?;
-    let token = required(&form, "token").map_err(TokenError::into_response)?;
-    let client = client_proof(&form, &parts.headers).map_err(TokenError::into_response)?;
+    let token = required(&form, "token")?;
+    let client = client_proof(&form, &parts.headers)?;
     if let Err(refused) = registry.tokens().check_client(&client) {
         return Err(refuse_grant(&http_state, &parts, &refused).await);
     }

@@ -3,8 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use capdeck_auth::inbound::{
-    AuthenticatedOperator, CredentialClass, DecisionMaker, EventCaller, EventSubject, OperatorRole,
-    Registry, RegistryError,
+    AuthenticatedOperator, DecisionMaker, EventCaller, OperatorRole, Registry,
 };
 use capdeck_host::SharedAccess;
 use http::{HeaderMap, header};
@@ -76,29 +75,6 @@ impl RestCall {
         EventCaller::new(self.id(), address).in_browser(cookies::browser_hash(&self.headers))
     }
 
-    /// Counts an invalid credential. Fails when the sender must wait.
-    pub(super) async fn count_failure(&self, class: CredentialClass) -> ApiResult<()> {
-        let http_state = &self.rest.http_state;
-        let attempt = http_state.failures.record(self.address.map(|one| one.ip), class);
-        http_state.record_failed_credential(self.address, attempt).await;
-        wait_for(attempt.retry_after)
-    }
-
-    /// Rejects a sender who must wait, before the credential is checked.
-    pub(super) fn check_backoff(&self, class: CredentialClass) -> ApiResult<()> {
-        let failures = &self.rest.http_state.failures;
-        let attempt = failures.backed_off(self.address.map(|one| one.ip), class);
-        wait_for(attempt.and_then(|attempt| attempt.retry_after))
-    }
-
-    /// Records a decision about the deck in the registry's audit. The registry records its own decisions.
-    pub(super) async fn record_decision(&self, action: &'static str, about: &str) {
-        if let Some(registry) = self.rest.http_state.registry() {
-            let subject = EventSubject { id: Some(about.to_owned()), ..EventSubject::default() };
-            registry.record(&self.registry_caller(), action, subject, None).await;
-        }
-    }
-
     pub(super) fn decider(&self) -> ApiResult<DecisionMaker> {
         match (&self.actor, self.operator()) {
             (_, Some(AuthenticatedOperator { id, role, .. })) => {
@@ -146,13 +122,6 @@ impl RestCall {
         text.map(Some).ok_or_else(|| {
             ApiError::invalid(format!("the header `{name}` must occur once, as plain text"))
         })
-    }
-}
-
-fn wait_for(retry_after: Option<u64>) -> ApiResult<()> {
-    match retry_after {
-        Some(seconds) => Err(RegistryError::TooSoon { seconds }.into()),
-        None => Ok(()),
     }
 }
 

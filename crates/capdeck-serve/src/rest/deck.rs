@@ -2,18 +2,17 @@
 
 mod approvals;
 mod capabilities;
-mod health;
 mod runs;
 mod tools;
 
-pub(super) use self::{approvals::waiting_pins, health::count_tokens};
+pub(super) use self::{approvals::waiting_pins, capabilities::count_tokens};
 use super::RestOperation;
 
 pub(super) fn operations() -> Vec<RestOperation> {
     let parts = [
         capabilities::operations(),
         tools::operations(),
-        health::operations(),
+        capabilities::health_operations(),
         approvals::operations(),
         runs::operations(),
     ];

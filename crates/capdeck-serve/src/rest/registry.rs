@@ -10,8 +10,8 @@ mod policy;
 mod settings;
 
 use capdeck_auth::inbound::{
-    Enrollment, Grant, GrantRequest, GrantTarget, PageRequest, RegistryPage, RequestSource,
-    RequestStatus, Scopes, capsule_id_of,
+    CredentialClass, Enrollment, FailedAttempt, Grant, GrantRequest, GrantTarget, PageRequest,
+    RegistryError, RegistryPage, RequestSource, RequestStatus, Scopes, capsule_id_of,
 };
 use capdeck_host::Role;
 use jiff::Timestamp;
@@ -184,6 +184,27 @@ pub(super) fn convert<T: DeserializeOwned>(value: &impl Serialize) -> ApiResult<
     written
         .and_then(serde_json::from_value)
         .map_err(|error| ApiError::internal("cannot convert a record of the registry", &error))
+}
+
+/// Counts an invalid credential. Fails when the sender must wait.
+pub(super) async fn count_failure(call: &RestCall, class: CredentialClass) -> ApiResult<()> {
+    let http_state = &call.rest.http_state;
+    let attempt = http_state.failures.record(call.address.map(|one| one.ip), class);
+    http_state.record_failed_credential(call.address, attempt).await;
+    wait_for(Some(attempt))
+}
+
+/// Rejects a sender who must wait, before the credential is checked.
+pub(super) fn check_backoff(call: &RestCall, class: CredentialClass) -> ApiResult<()> {
+    let ip = call.address.map(|address| address.ip);
+    wait_for(call.rest.http_state.failures.backed_off(ip, class))
+}
+
+fn wait_for(attempt: Option<FailedAttempt>) -> ApiResult<()> {
+    match attempt.and_then(|attempt| attempt.retry_after) {
+        Some(seconds) => Err(RegistryError::TooSoon { seconds }.into()),
+        None => Ok(()),
+    }
 }
 
 pub(super) fn scopes(names: &[String]) -> ApiResult<Scopes> {

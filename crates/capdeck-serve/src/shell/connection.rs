@@ -12,9 +12,13 @@ use std::{
 };
 
 use async_trait::async_trait;
-use capdeck_host::{CallContext, CallError, CallerHandle, Host, NoCaller, RawMembers, Session};
+use capdeck_host::{
+    CallContext, CallError, CallerHandle, ErrorCode, Host, NoCaller, RawMembers, Session,
+    ShellTarget,
+};
 use parking_lot::Mutex;
-use serde_json::value::RawValue;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, value::RawValue};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::UnixStream,
@@ -22,11 +26,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    LocalShell, ToolShell,
-    protocol::{PROTOCOL, ShellFailure, ShellReply, ShellRequest},
-    socket::IdleSessions,
-};
+use super::{LocalShell, ShellCall, ShellResult, ToolShell, socket::IdleSessions};
 use crate::local_socket::{self, FrameError, FrameReader, SocketGreeting};
 
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -149,7 +149,7 @@ async fn answer(
     Some(reply.unwrap_or_else(|error| ShellReply::Failed(ShellFailure::from(error))))
 }
 
-type QuestionResult = Result<Box<RawValue>, CallError>;
+type QuestionResult = ShellResult<Box<RawValue>>;
 
 /// Sends progress and questions to the command line and waits for answers.
 pub(super) struct WireCaller {
@@ -206,5 +206,98 @@ impl CallerHandle for WireCaller {
             return answer;
         }
         NoCaller.request(method, None).await
+    }
+}
+
+/// Incremented with every incompatible change.
+pub(super) const PROTOCOL: u32 = 1;
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum ShellRequest {
+    /// The first message: whether the person can be asked.
+    Open {
+        can_be_asked: bool,
+    },
+    Find {
+        words: Vec<String>,
+    },
+    Preview(ShellCall),
+    Call(ShellCall),
+    Answer {
+        question: u64,
+        result: Box<RawValue>,
+    },
+    NoAnswer {
+        question: u64,
+        error: ShellFailure,
+    },
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum ShellReply {
+    Found(ShellTarget),
+    Previewed { asks: bool },
+    Result(Box<RawValue>),
+    Failed(ShellFailure),
+    Progress(RawMembers),
+    Question { question: u64, method: String, params: Option<RawMembers> },
+}
+
+/// A [`CallError`] on the wire, without the details for the log.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct ShellFailure {
+    code: String,
+    message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    data: Option<Value>,
+}
+
+impl From<CallError> for ShellFailure {
+    fn from(error: CallError) -> Self {
+        let CallError { code, message, hint, data, detail: _, rpc: _, host_stopped: _ } = error;
+        Self { code: code.as_str().to_owned(), message, hint, data }
+    }
+}
+
+impl From<ShellFailure> for CallError {
+    fn from(failure: ShellFailure) -> Self {
+        let ShellFailure { code, message, hint, data } = failure;
+        let code = ErrorCode::named(&code).unwrap_or(ErrorCode::InternalError);
+        Self { hint, data, ..Self::new(code, message) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::local_socket::{FrameError, read, reader, write};
+
+    #[tokio::test]
+    async fn frames_keep_results_to_the_letter() {
+        let (one, other) = tokio::io::duplex(1 << 16);
+        let text = "{\"content\": [],\n  \"n\": 12345678901234567890123 }";
+        let result = RawValue::from_string(text.to_owned()).unwrap();
+        write(&mut { one }, &ShellReply::Result(result)).await.unwrap();
+        let mut reader = reader(other);
+        match read::<ShellReply, _>(&mut reader).await.unwrap() {
+            ShellReply::Result(result) => assert_eq!(result.get(), text),
+            other => panic!("{other:?}"),
+        }
+        assert!(matches!(read::<ShellReply, _>(&mut reader).await, Err(FrameError::Ended)));
+    }
+
+    #[test]
+    fn errors_keep_what_a_person_needs() {
+        let error = CallError::new(ErrorCode::AuthRequired, "sign in").hint("capdeck auth login");
+        let text = serde_json::to_string(&ShellFailure::from(error)).unwrap();
+        let back = CallError::from(serde_json::from_str::<ShellFailure>(&text).unwrap());
+        assert_eq!(
+            (back.code, back.hint.as_deref()),
+            (ErrorCode::AuthRequired, Some("capdeck auth login"))
+        );
     }
 }

@@ -15,8 +15,8 @@ use tokio::{
 };
 
 use super::{
-    ShellCall, ToolShell,
-    protocol::{PROTOCOL, ShellReply, ShellRequest},
+    ShellCall, ShellResult, ToolShell,
+    connection::{PROTOCOL, ShellReply, ShellRequest},
 };
 use crate::local_socket::{self, FrameReader, HostUnreachable};
 
@@ -30,23 +30,15 @@ impl LocalShell {
 
 #[async_trait]
 impl ToolShell for LocalShell {
-    async fn find(
-        &self,
-        words: &[String],
-        context: &CallContext,
-    ) -> Result<ShellTarget, CallError> {
+    async fn find(&self, words: &[String], context: &CallContext) -> ShellResult<ShellTarget> {
         shell::find_command(&self.0.request(context), words).await
     }
 
-    async fn preview(&self, call: &ShellCall, context: &CallContext) -> Result<bool, CallError> {
+    async fn preview(&self, call: &ShellCall, context: &CallContext) -> ShellResult<bool> {
         calls::preview(self.0.request(context), &request(call)).await
     }
 
-    async fn call(
-        &self,
-        call: &ShellCall,
-        context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError> {
+    async fn call(&self, call: &ShellCall, context: &CallContext) -> ShellResult<Box<RawValue>> {
         let timeout = call.timeout_ms.map(Duration::from_millis);
         let context = CallContext { timeout: timeout.or(context.timeout), ..context.clone() };
         calls::call(self.0.request(&context), &request(call)).await
@@ -92,11 +84,7 @@ impl RemoteShell {
         self.0.lock().await.is_lost
     }
 
-    async fn ask(
-        &self,
-        request: &ShellRequest,
-        context: &CallContext,
-    ) -> Result<ShellReply, CallError> {
+    async fn ask(&self, request: &ShellRequest, context: &CallContext) -> ShellResult<ShellReply> {
         let mut connection = self.0.lock().await;
         connection.ask(request, context).await
     }
@@ -107,7 +95,7 @@ impl ShellConnection {
         &mut self,
         request: &ShellRequest,
         context: &CallContext,
-    ) -> Result<ShellReply, CallError> {
+    ) -> ShellResult<ShellReply> {
         if local_socket::write(&mut self.writer, request).await.is_err() {
             return Err(self.mark_lost());
         }
@@ -149,11 +137,7 @@ impl ShellConnection {
 
 #[async_trait]
 impl ToolShell for RemoteShell {
-    async fn find(
-        &self,
-        words: &[String],
-        context: &CallContext,
-    ) -> Result<ShellTarget, CallError> {
+    async fn find(&self, words: &[String], context: &CallContext) -> ShellResult<ShellTarget> {
         let words = words.iter().take(2).cloned().collect();
         match self.ask(&ShellRequest::Find { words }, context).await? {
             ShellReply::Found(place) => Ok(place),
@@ -161,18 +145,14 @@ impl ToolShell for RemoteShell {
         }
     }
 
-    async fn preview(&self, call: &ShellCall, context: &CallContext) -> Result<bool, CallError> {
+    async fn preview(&self, call: &ShellCall, context: &CallContext) -> ShellResult<bool> {
         match self.ask(&ShellRequest::Preview(call.clone()), context).await? {
             ShellReply::Previewed { asks } => Ok(asks),
             other => Err(unexpected_reply(&other)),
         }
     }
 
-    async fn call(
-        &self,
-        call: &ShellCall,
-        context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError> {
+    async fn call(&self, call: &ShellCall, context: &CallContext) -> ShellResult<Box<RawValue>> {
         match self.ask(&ShellRequest::Call(call.clone()), context).await? {
             ShellReply::Result(result) => Ok(result),
             other => Err(unexpected_reply(&other)),

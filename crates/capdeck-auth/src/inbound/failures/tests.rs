@@ -141,7 +141,7 @@ fn memory_is_bounded_and_given_back() {
     for number in 0..(MAX_ENTRIES as u32 + 50) {
         fixture.failures.record(Some(number.to_be_bytes().into()), CredentialClass::AdminKey);
     }
-    assert!(fixture.failures.table.lock().len() <= MAX_ENTRIES + 1);
+    assert!(fixture.failures.table.lock().entries.len() <= MAX_ENTRIES + 1);
     fixture.pass(2 * 15 * 60);
     assert_eq!(fixture.guess("192.0.2.1", &key(SHORT_KEY), SHORT_KEY), Ok(()));
     assert!(!fixture.failures.has_failures.load(Ordering::Acquire), "the lock is not taken again");

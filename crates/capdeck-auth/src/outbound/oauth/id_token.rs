@@ -1,16 +1,18 @@
-//! Validates an identity token: signature, issuer, audience, times (OpenID Connect Core 3.1.3.7).
+//! Validates an identity token: signature, issuer, audience, times (OpenID Connect Core 3.1.3.7), with the public keys of its
+//! issuer (RFC 7517, 7518, 8037).
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256,
+    RSA_PKCS1_2048_8192_SHA384, RSA_PKCS1_2048_8192_SHA512, RSA_PSS_2048_8192_SHA256,
+    RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey, VerificationAlgorithm,
+};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use url::Url;
 
-use super::{
-    OAuthError, OAuthResult,
-    fetch::GuardedFetcher,
-    json_keys::{KeySet, SignatureVerdict},
-};
+use super::{OAuthError, OAuthResult, fetch::GuardedFetcher};
 use crate::Secret;
 
 const MAX_CLOCK_SKEW_SECONDS: u64 = 60;
@@ -136,6 +138,133 @@ fn decode<T: DeserializeOwned>(part: &str) -> OAuthResult<T> {
 
 fn wrong(reason: &'static str) -> OAuthError {
     OAuthError::IdToken { reason }
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+struct KeySet {
+    /// Sets may contain keys of unknown types.
+    keys: Vec<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+struct JsonKey {
+    kty: String,
+    kid: Option<String>,
+    #[serde(rename = "use")]
+    usage: Option<String>,
+    alg: Option<String>,
+    crv: Option<String>,
+    n: Option<String>,
+    e: Option<String>,
+    x: Option<String>,
+    y: Option<String>,
+}
+
+/// An asymmetric signature algorithm. Shared secrets and `none` prove no identity.
+#[derive(Clone, Copy)]
+enum SigningAlgorithm {
+    Rsa(&'static RsaParameters),
+    /// With the length of one coordinate.
+    Ecdsa(&'static str, &'static dyn VerificationAlgorithm, usize),
+    Ed25519,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SignatureVerdict {
+    Genuine,
+    Forged,
+    /// No key of the set could have made the signature; there may be a newer set.
+    NoSuchKey,
+}
+
+impl SigningAlgorithm {
+    fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "RS256" => Self::Rsa(&RSA_PKCS1_2048_8192_SHA256),
+            "RS384" => Self::Rsa(&RSA_PKCS1_2048_8192_SHA384),
+            "RS512" => Self::Rsa(&RSA_PKCS1_2048_8192_SHA512),
+            "PS256" => Self::Rsa(&RSA_PSS_2048_8192_SHA256),
+            "ES256" => Self::Ecdsa("P-256", &ECDSA_P256_SHA256_FIXED, 32),
+            "ES384" => Self::Ecdsa("P-384", &ECDSA_P384_SHA384_FIXED, 48),
+            "EdDSA" | "Ed25519" => Self::Ed25519,
+            _ => return None,
+        })
+    }
+
+    fn key_kind(self) -> (&'static str, Option<&'static str>) {
+        match self {
+            Self::Rsa(_) => ("RSA", None),
+            Self::Ecdsa(curve, ..) => ("EC", Some(curve)),
+            Self::Ed25519 => ("OKP", Some("Ed25519")),
+        }
+    }
+}
+
+impl KeySet {
+    /// Verifies the message against the set. With a key id only that key counts.
+    fn verify(
+        &self,
+        name: &str,
+        key_id: Option<&str>,
+        message: &[u8],
+        signature: &[u8],
+    ) -> SignatureVerdict {
+        let Some(algorithm) = SigningAlgorithm::parse(name) else {
+            return SignatureVerdict::Forged;
+        };
+        let keys = self.keys.iter().filter_map(|key| JsonKey::deserialize(key).ok());
+        let mut verdict = SignatureVerdict::NoSuchKey;
+        for key in keys.filter(|key| key.fits(name, algorithm, key_id)) {
+            if key.signed(algorithm, message, signature).is_some() {
+                return SignatureVerdict::Genuine;
+            }
+            verdict = SignatureVerdict::Forged;
+        }
+        verdict
+    }
+}
+
+impl JsonKey {
+    fn fits(&self, name: &str, algorithm: SigningAlgorithm, key_id: Option<&str>) -> bool {
+        let (kind, curve) = algorithm.key_kind();
+        self.kty == kind
+            && self.crv.as_deref() == curve
+            && self.usage.as_deref().is_none_or(|usage| usage == "sig")
+            && self.alg.as_deref().is_none_or(|alg| alg == name)
+            && key_id.is_none_or(|wanted| self.kid.as_deref() == Some(wanted))
+    }
+
+    fn signed(&self, algorithm: SigningAlgorithm, message: &[u8], signature: &[u8]) -> Option<()> {
+        match algorithm {
+            SigningAlgorithm::Rsa(parameters) => {
+                let (n, e) = (number(self.n.as_deref()?)?, number(self.e.as_deref()?)?);
+                RsaPublicKeyComponents { n, e }.verify(parameters, message, signature).ok()
+            }
+            SigningAlgorithm::Ecdsa(_, method, length) => {
+                let (x, y) =
+                    (decode_base64(self.x.as_deref()?)?, decode_base64(self.y.as_deref()?)?);
+                let point = [&[4], x.as_slice(), &y].concat();
+                let is_whole = x.len() == length && y.len() == length;
+                let key = is_whole.then(|| UnparsedPublicKey::new(method, point))?;
+                key.verify(message, signature).ok()
+            }
+            SigningAlgorithm::Ed25519 => {
+                let key = decode_base64(self.x.as_deref()?)?;
+                UnparsedPublicKey::new(&ED25519, key).verify(message, signature).ok()
+            }
+        }
+    }
+}
+
+fn decode_base64(text: &str) -> Option<Vec<u8>> {
+    URL_SAFE_NO_PAD.decode(text).ok()
+}
+
+/// Strips leading zeros, which some issuers write.
+fn number(text: &str) -> Option<Vec<u8>> {
+    let bytes = decode_base64(text)?;
+    let start = bytes.iter().position(|byte| *byte != 0)?;
+    bytes.get(start..).map(<[u8]>::to_vec)
 }
 
 #[cfg(test)]

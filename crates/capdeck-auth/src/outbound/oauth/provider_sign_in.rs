@@ -17,7 +17,7 @@ use super::{
     fetch::GuardedFetcher,
     id_token::{ExpectedClaims, verify},
     redirect::RedirectParams,
-    server_metadata::{self, ServerMetadata},
+    server_metadata::{ServerMetadata, find_server},
     sign_in::now,
     store::ClientRegistration,
     token::TokenRequest,
@@ -42,7 +42,7 @@ pub struct ProviderSettings {
 
 #[derive(Debug)]
 pub struct ProviderSignIn {
-    settings: ProviderSettings,
+    pub settings: ProviderSettings,
     clients: GuardedClients,
     pending: Mutex<HashMap<String, PendingProviderSignIn>>,
 }
@@ -104,14 +104,6 @@ impl ProviderSignIn {
     /// Checks that the provider is reachable and has the expected identity.
     pub async fn check(&self) -> OAuthResult<()> {
         self.find().await.map(drop)
-    }
-
-    pub fn issuer(&self) -> &str {
-        &self.settings.issuer
-    }
-
-    pub fn timeout(&self) -> Duration {
-        self.settings.timeout
     }
 
     pub async fn begin(&self, visit: ProviderSignInRequest) -> OAuthResult<ProviderRedirect> {
@@ -192,7 +184,7 @@ impl ProviderSignIn {
             .map_err(|_| OAuthError::NotAUrl { what, text: issuer.chars().take(80).collect() })?;
         let fetcher = GuardedFetcher::new(&self.clients, &url).await?;
         let place = format!("{}/.well-known/openid-configuration", issuer.trim_end_matches('/'));
-        let found = server_metadata::find(&fetcher, issuer, &[&place]).await?;
+        let found = find_server(&fetcher, issuer, &[&place]).await?;
         let metadata = found.ok_or_else(|| OAuthError::NoMetadata { issuer: issuer.clone() })?;
         // Many providers support PKCE without saying so. Only an explicit list without S256 is an error.
         if metadata.code_challenge_methods_supported.is_some() && !metadata.has_pkce() {

@@ -89,32 +89,21 @@ fn configured(
 }
 
 fn method(plan: &SignInPlan, has_secret: bool) -> OAuthResult<ClientAuthMethod> {
+    let with_secret = |method| if has_secret { method } else { ClientAuthMethod::None };
     let Some(metadata) = &plan.metadata else {
         // Without metadata the secret goes into the form, as most services document.
-        return Ok(if has_secret {
-            ClientAuthMethod::ClientSecretPost
-        } else {
-            ClientAuthMethod::None
-        });
+        return Ok(with_secret(ClientAuthMethod::ClientSecretPost));
     };
     let Some(listed) = &metadata.token_endpoint_auth_methods_supported else {
-        return Ok(if has_secret {
-            ClientAuthMethod::ClientSecretBasic
-        } else {
-            ClientAuthMethod::None
-        });
+        return Ok(with_secret(ClientAuthMethod::ClientSecretBasic));
     };
-    let wanted: &[ClientAuthMethod] = if has_secret {
-        &[
-            ClientAuthMethod::ClientSecretBasic,
-            ClientAuthMethod::ClientSecretPost,
-            ClientAuthMethod::None,
-        ]
-    } else {
-        &[ClientAuthMethod::None]
-    };
+    let preferred = [
+        with_secret(ClientAuthMethod::ClientSecretBasic),
+        with_secret(ClientAuthMethod::ClientSecretPost),
+        ClientAuthMethod::None,
+    ];
     let takes = |method: &&ClientAuthMethod| listed.iter().any(|name| name == method.as_str());
-    wanted.iter().find(takes).copied().ok_or_else(|| OAuthError::NoClientAuthentication {
+    preferred.iter().find(takes).copied().ok_or_else(|| OAuthError::NoClientAuthentication {
         issuer: plan.issuer.clone(),
         methods: listed.join(", "),
     })

@@ -12,7 +12,7 @@ use url::Url;
 use super::{
     BearerChallenge, LoginKind, OAuthError, OAuthResult, OAuthSettings, TokenStore,
     fetch::{GuardedFetcher, origin},
-    scopes::{covers, lacking},
+    settings::{covers, lacking},
     store::{FileStamp, SignInFile},
     store::{SignInRecord, StoredTokens},
 };

@@ -5,8 +5,7 @@ use url::Url;
 use super::{
     BearerChallenge, LoginKind, OAuthError, OAuthResult, OAuthSettings,
     fetch::{GuardedFetcher, at_path, origin},
-    resource_metadata::{self, without_query},
-    server_metadata::{self, ServerMetadata},
+    server_metadata::{ServerMetadata, find_resource, find_server, without_query},
 };
 
 #[derive(Debug, Clone)]
@@ -66,7 +65,7 @@ pub(super) async fn discover(
         .resource_metadata_url
         .as_deref()
         .or_else(|| challenge.and_then(|challenge| challenge.resource_metadata.as_deref()));
-    let described = resource_metadata::find(fetcher, server, named).await?;
+    let described = find_resource(fetcher, server, named).await?;
     let has_description = described.is_some();
     let (resource, servers, resource_scopes) = match described {
         Some(found) => (found.resource, found.authorization_servers, found.scopes_supported),
@@ -79,7 +78,7 @@ pub(super) async fn discover(
         // Servers older than resource metadata are their own authorization servers.
         (None, None) => origin(server),
     };
-    match server_metadata::find(fetcher, &issuer, &named_places(settings)).await? {
+    match find_server(fetcher, &issuer, &named_places(settings)).await? {
         Some(metadata) => described_plan(fetcher, resource, resource_scopes, metadata),
         None if has_description || settings.issuer.is_some() => {
             Err(OAuthError::NoMetadata { issuer })
@@ -104,7 +103,7 @@ async fn keys_of_issuer(
     let Some(issuer) = settings.issuer.as_ref().filter(|_| settings.kind == LoginKind::Oidc) else {
         return Ok(None);
     };
-    let metadata = server_metadata::find(fetcher, issuer, &named_places(settings)).await?;
+    let metadata = find_server(fetcher, issuer, &named_places(settings)).await?;
     let keys = metadata.and_then(|metadata| metadata.jwks_uri);
     keys.map(|text| fetcher.url("the issuer's keys", &text)).transpose()
 }

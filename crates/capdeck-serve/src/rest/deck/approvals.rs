@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use capdeck_auth::inbound::EventSubject;
 use capdeck_host::{
     Approval, ApprovalDuration, ApprovalError, ApprovalState, ApprovalStore, Capability, Host,
     PinItem, PinMode, PinReview, known_capability, pin_changes, pin_items,
@@ -74,15 +75,23 @@ async fn approve_call(
     let hold = if body.0.always { ApprovalDuration::Always } else { ApprovalDuration::Once };
     let id = call.path_parameter("id").to_owned();
     let approved = with_store(&call, move |store, now| store.approve(&id, hold, now)).await?;
-    call.record_decision("call.approve", &approved.id).await;
+    record_decision(&call, "call.approve", &approved.id).await;
     Ok(approved)
 }
 
 async fn revoke_approval(call: RestCall) -> ApiResult<NoContent> {
     let id = call.path_parameter("id").to_owned();
     let revoked = with_store(&call, move |store, now| store.revoke(&id, now)).await?;
-    call.record_decision("call.revoke", &revoked.id).await;
+    record_decision(&call, "call.revoke", &revoked.id).await;
     Ok(NoContent)
+}
+
+/// Records a decision about the deck in the registry's audit. The registry records its own decisions.
+async fn record_decision(call: &RestCall, action: &'static str, about: &str) {
+    if let Some(registry) = call.rest.http_state.registry() {
+        let subject = EventSubject { id: Some(about.to_owned()), ..EventSubject::default() };
+        registry.record(&call.registry_caller(), action, subject, None).await;
+    }
 }
 
 /// On a blocking thread: the disk or another process may be slow.
@@ -213,7 +222,7 @@ async fn approve_pins(
     .await?;
     let approved = count.ok_or_else(unknown)?;
     let about = tool.as_ref().map_or_else(|| id.clone(), |tool| format!("{id}/{tool}"));
-    call.record_decision("pin.approve", &about).await;
+    record_decision(&call, "pin.approve", &about).await;
     Ok(PinApprovalResult { approved, id, tool })
 }
 

@@ -1,8 +1,9 @@
-//! The capabilities of the deck.
+//! The capabilities of the deck, their token cost and their health.
 
 use capdeck_host::{
-    BackendKind, CapabilityReport, DefinitionSource, Exposure, HealthStatus, ItemStatus, card,
-    check, inspection, known_capability, list_items,
+    BackendKind, BudgetItem, CapabilityReport, DefinitionSource, Exposure, HealthStatus,
+    ItemStatus, View, budget_items, card, check, estimate_tokens, inspection, known_capability,
+    list_items,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,19 @@ pub(super) fn operations() -> Vec<RestOperation> {
             .about("The response is 200 even when the capability is not available; see `status`.")
             .problems(&[424, 502, 504])
             .handled_with_body(check),
+    ]
+}
+
+/// After the operations on tools in the document.
+pub(super) fn health_operations() -> Vec<RestOperation> {
+    vec![
+        get("/v1/deck/budget", "getBudget", "Get the token cost of each capability")
+            .about("Upper bounds, calibrated against o200k; `capdeck budget` counts exactly. Uses cached tool lists; connects to nothing.")
+            .who(RequiredAccess::Deck)
+            .handled_by(budget),
+        get("/v1/deck/health", "getDeckHealth", "Get the health of the capabilities")
+            .about("From the last known state; connects to nothing. `degraded` when a capability is quarantined or its last call failed.")
+            .handled_by(health),
     ]
 }
 
@@ -83,13 +97,13 @@ struct CapabilitySummary {
 
 /// A failure of a capability.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct DiscoveryFailure {
-    pub(super) at: jiff::Timestamp,
-    pub(super) message: String,
+struct DiscoveryFailure {
+    at: jiff::Timestamp,
+    message: String,
 }
 
 impl DiscoveryFailure {
-    pub(super) fn of(health: &HealthStatus) -> Option<Self> {
+    fn of(health: &HealthStatus) -> Option<Self> {
         match health {
             HealthStatus::Failing { last_at, reason, .. } => {
                 Some(Self { at: *last_at, message: reason.clone() })
@@ -165,4 +179,75 @@ async fn check(call: RestCall, _: OptionalJsonBody<EmptyBody>) -> ApiResult<Json
     let report = check::check(&session.request(&context(None)), id).await;
     session.close().await;
     Ok(JsonObject(report.to_json()))
+}
+
+/// The token cost of the deck.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Budget")]
+struct DeckBudget {
+    items: Vec<BudgetItem>,
+    /// The cost of the tool list in the current exposures.
+    total: usize,
+    /// The limit in the configuration.
+    limit: Option<u32>,
+    /// How tokens are counted: `bound` is an upper bound.
+    counting: &'static str,
+}
+
+async fn budget(call: RestCall) -> ApiResult<DeckBudget> {
+    let catalog = call.session().catalog();
+    let items = budget_items(&catalog, &count_tokens);
+    let total = count_tokens(&call.session().view());
+    let limit = catalog.config().surface_tokens;
+    Ok(DeckBudget { items, total, limit, counting: "bound" })
+}
+
+pub(in crate::rest) fn count_tokens(view: &View) -> usize {
+    match view.tools().get() {
+        "[]" => 0,
+        listed => estimate_tokens(listed),
+    }
+}
+
+/// The health of the deck.
+#[derive(Debug, Serialize, JsonSchema)]
+struct DeckHealth {
+    /// `ok` or `degraded`.
+    status: &'static str,
+    capabilities: Vec<CapabilityHealth>,
+}
+
+/// The health of one capability.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct CapabilityHealth {
+    id: String,
+    status: ItemStatus,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// The last known health.
+    health: HealthStatus,
+    /// The last failure, if no call has succeeded since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_failure: Option<DiscoveryFailure>,
+}
+
+async fn health(call: RestCall) -> ApiResult<DeckHealth> {
+    let host = &call.rest.host;
+    let capabilities: Vec<CapabilityHealth> = list_items(host, &call.session().catalog())
+        .into_iter()
+        .map(|item| CapabilityHealth {
+            last_failure: DiscoveryFailure::of(&item.health),
+            id: item.id,
+            status: item.status,
+            reason: item.reason,
+            health: item.health,
+        })
+        .collect();
+    let is_bad = |one: &CapabilityHealth| {
+        matches!(one.status, ItemStatus::Quarantined | ItemStatus::Stale)
+            || one.last_failure.is_some()
+    };
+    let status = if capabilities.iter().any(is_bad) { "degraded" } else { "ok" };
+    Ok(DeckHealth { status, capabilities })
 }

@@ -3,10 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use capdeck_host::{
-    CallConsent, CallContext, CallError, CapabilityReport, Catalog, ClientProfile,
-    DeckSearchResults, EntryHit, ErrorCode, NoListener, Principal, Session, SessionContinuity,
-    SessionScope, SessionSettings, TaskForm, ToolQuery, ToolRequest, ViewPolicy, calls, check,
-    described_tool, found_tool, search, tool_item,
+    CallConsent, CallContext, CallError, CapabilityReport, ClientProfile, DeckSearchResults,
+    EntryHit, ErrorCode, NoListener, Principal, Session, SessionContinuity, SessionScope,
+    SessionSettings, TaskForm, ToolQuery, ToolRequest, ViewPolicy, calls, check, described_tool,
+    found_tool, search, tool_item,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -225,11 +225,6 @@ impl RestCall {
             continuity: SessionContinuity::Requests,
             access: self.access.clone(),
         })
-    }
-
-    /// The part of the catalog that the sender can see.
-    pub(super) fn catalog(&self) -> Arc<Catalog> {
-        self.session().catalog()
     }
 }
 

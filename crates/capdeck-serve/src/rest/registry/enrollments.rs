@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{convert, scopes};
+use super::{convert, count_failure, scopes};
 use crate::{
     CapsuleReference,
     rest::{
@@ -81,7 +81,7 @@ struct DeckSelection {
 }
 
 /// An enrollment as its agent sees it.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(rename = "Enrollment")]
 struct EnrollmentResponse {
     id: String,
@@ -198,13 +198,8 @@ impl EnrollmentResponse {
             approval_url: format!("{issuer}/#/access/request/{}", state.enrollment.request),
             interval: state.interval,
             expires_at: state.expires_at,
-            user_code: None,
-            enrollment_token: None,
-            scopes: None,
-            capsule_id: None,
-            role: None,
-            mcp_url: None,
             id,
+            ..Self::default()
         };
         if matches!(state.status, EnrollmentStatus::Approved | EnrollmentStatus::Active) {
             shown.scopes = Some(convert(&state.scopes)?);
@@ -239,7 +234,7 @@ async fn check_token(call: &RestCall, registry: &Registry, id: &str, token: &str
     if registry.enrollments().is_token(id, token) {
         return Ok(());
     }
-    call.count_failure(CredentialClass::EnrollmentToken).await?;
+    count_failure(call, CredentialClass::EnrollmentToken).await?;
     Err(refused(RegistryError::NotFound { what: "enrollment", id: String::new() }))
 }
 

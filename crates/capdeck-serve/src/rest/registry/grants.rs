@@ -11,7 +11,10 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{GrantNarrowing, GrantRequestResponse, convert, page_request, scopes, shown_page};
+use super::{
+    GrantNarrowing, GrantRequestResponse, check_backoff, convert, count_failure, page_request,
+    scopes, shown_page,
+};
 use crate::rest::{
     ApiError, ApiResult, EmptyBody, JsonBody, ListPage, OptionalJsonBody, PageQuery,
     RequiredAccess, RestCall, RestOperation, get, post,
@@ -143,7 +146,7 @@ async fn list(call: RestCall, query: GrantListQuery) -> ApiResult<ListPage<Grant
     let has_code = code.is_some();
     if has_code {
         // Codes can be guessed, so wrong ones are rate limited, and the limit then applies to the right one, too.
-        call.check_backoff(CredentialClass::UserCode)?;
+        check_backoff(&call, CredentialClass::UserCode)?;
     }
     let wanted = RequestQuery {
         status,
@@ -156,7 +159,7 @@ async fn list(call: RestCall, query: GrantListQuery) -> ApiResult<ListPage<Grant
     };
     let page = call.registry()?.grants().requests(&wanted, &page_request(&call, &paging)?)?;
     if has_code && page.items.is_empty() {
-        call.count_failure(CredentialClass::UserCode).await?;
+        count_failure(&call, CredentialClass::UserCode).await?;
     }
     shown_page(&call, page, |request| GrantRequestResponse::of(&call, request))
 }
