@@ -31,7 +31,8 @@ pub use otlp::{OtlpExporter, OtlpSettings};
 pub use registry_trail::RegistryTrail;
 pub use shared_capsules::{ProcessLifetime, SharedCapsuleService, SharedCapsulesSettings};
 pub use shell::{
-    LocalShell, RemoteShell, ShellCall, ShellSocket, SocketError, ToolShell, person_at_terminal,
+    LocalShell, RemoteShell, ShellCall, ShellResult, ShellSocket, SocketError, ToolShell,
+    person_at_terminal,
 };
 pub use transport::http::{
     BindError, BucketRate, HttpAuthMode, HttpLimits, HttpServer, HttpSettings, RateLimits,

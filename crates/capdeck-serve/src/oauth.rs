@@ -3,12 +3,10 @@
 //! Grants are decided in `capdeck_auth::inbound`; this module parses requests, shows the consent page and renders OAuth responses.
 
 mod authorize;
-mod consent_offer;
 mod consent_page;
 mod form;
 mod html;
 mod metadata;
-mod resource;
 mod sign_in_page;
 mod token;
 
@@ -22,7 +20,7 @@ use axum::{
 pub(crate) use self::{
     form::{FormSeal, OauthForm, RepeatedParameter},
     html::{escape, page, see_other},
-    resource::OauthResource,
+    metadata::OauthResource,
 };
 use crate::http_state::HttpState;
 

@@ -38,16 +38,6 @@ pub(crate) struct RegistryGrantService {
 }
 
 impl RegistryGrantService {
-    pub(crate) fn new(
-        registry: Registry,
-        client: Arc<AuthenticatedClient>,
-        address: Option<IpAddr>,
-        capsules: Arc<dyn CapsuleService>,
-    ) -> Self {
-        let capsules = KnownCapsules::new(capsules, &client);
-        Self { registry, client, address, capsules }
-    }
-
     fn caller(&self) -> EventCaller {
         EventCaller::new(&self.client.principal, self.address)
     }
@@ -244,9 +234,9 @@ impl AccessSource for CredentialAccess {
     }
 
     fn grant_desk(&self) -> Option<Arc<dyn GrantService>> {
+        let capsules = KnownCapsules::new(self.capsules.clone()?, &self.client);
         let (registry, client) = (self.registry.clone(), Arc::clone(&self.client));
-        let capsules = self.capsules.clone()?;
-        Some(Arc::new(RegistryGrantService::new(registry, client, self.address, capsules)))
+        Some(Arc::new(RegistryGrantService { registry, client, address: self.address, capsules }))
     }
 
     fn changes(&self) -> Option<BoxStream<'static, ()>> {

@@ -17,8 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     OauthForm, OauthResource,
-    consent_offer::{ConsentChoice, ConsentOffer},
-    consent_page::ConsentPage,
+    consent_page::{ConsentChoice, ConsentOffer, ConsentPage},
     html::{client_url, invalid_request, redirect_to_client, refusal},
     metadata::no_registry,
     sign_in_page,
