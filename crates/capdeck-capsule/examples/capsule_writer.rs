@@ -13,6 +13,7 @@ use std::io::Write as _;
 use capdeck_capsule::{
     AuditMode, CapsuleAccess, CapsuleAuthor, CapsuleHandle, CapsuleRegistry, CapsuleUpdate,
     EntryUri, StoreError, StoreOptions, StoreWrite, WriteDurability,
+    service::{DeleteRequest, MemorySetRequest},
 };
 
 const TASKS: u64 = 6;
@@ -68,19 +69,23 @@ async fn write_on(session: CapsuleHandle, seed: u64) {
         let uri = EntryUri::new(scheme, &format!("entry{}", next(4))).unwrap();
         let number = seed * 1_000_000 + round;
         match next(10) {
-            0 => match session.delete(&uri, None).await {
-                Ok(deleted) => say(&format!("delete {uri} {}", deleted.version)),
-                Err(StoreError::NotFound { .. }) => {}
-                Err(error) => panic!("{error}"),
-            },
+            0 => {
+                match session.delete(DeleteRequest { uri: uri.to_string(), if_version: None }).await
+                {
+                    Ok(deleted) => say(&format!("delete {uri} {}", deleted.entry.version)),
+                    Err(StoreError::NotFound { .. }) => {}
+                    Err(error) => panic!("{error}"),
+                }
+            }
             1 => {
                 let key = format!("key{}", seed % TASKS);
-                session.memory_set(&key, &number.to_string()).await.unwrap();
+                let set = MemorySetRequest { key: key.clone(), value: number.to_string() };
+                session.memory_set(set).await.unwrap();
                 say(&format!("memory {key} {number}"));
             }
             _ => {
                 let written = session
-                    .write(StoreWrite::replace(uri.clone(), number.to_string()))
+                    .put(StoreWrite::replace(uri.clone(), number.to_string()))
                     .await
                     .unwrap();
                 say(&format!("write {uri} {} {number}", written.version));

@@ -1,4 +1,6 @@
 //! A capsule for one caller: what its role allows, within its prefixes, with one audit line for every call.
+//!
+//! Each operation in one capsule is a method here that takes its request and gives its response.
 
 mod prompts;
 mod scoped_store;
@@ -7,21 +9,21 @@ mod writing;
 
 use std::{future::poll_fn, io, sync::Arc, task::Poll};
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jiff::civil::Date;
 
 pub use prompts::{EntryPrompt, PromptArgument};
-pub use skills::CapsuleSkill;
 
 use self::scoped_store::ScopedStore;
 use crate::{
-    AnchorProject, AnchorReport, AuditLogLine, AuditOutcome, BlobContent, CapsuleAccess,
-    CapsuleAuthor, CapsuleInfo, ChangeAuthor, ChangeSubscription, Entry, EntryMeta,
-    EntrySearchPage, EntryUri, PrunedLines, Role, Scheme, SchemeCount, Store, StoreClock,
-    StoreError, StorePage,
+    AnchorProject, AnchorReport, AuditLogLine, AuditOutcome, BlobRef, CapsuleAccess, CapsuleAuthor,
+    CapsuleInfo, ChangeAuthor, ChangeSubscription, Entry, EntryUri, PrunedLines, Role, Store,
+    StoreClock, StoreError,
     audit::ChainedAuditLog,
     blocking::{blocking, finished},
     neutralise,
-    service::{ListQuery, SearchQuery},
+    search::EntrySearchPage,
+    service::*,
     unified_diff,
 };
 
@@ -34,27 +36,9 @@ const MAX_RECENT: usize = 20;
 /// write outside them is refused whether or not something is. The store below knows neither roles nor prefixes.
 #[derive(Clone)]
 pub struct CapsuleHandle {
-    capsule: Arc<CapsuleInfo>,
     /// The steps of calls. Work of many steps, such as an export, uses them and is one line of the audit.
     pub(crate) entries: ScopedStore,
     audit: Option<Arc<ChainedAuditLog>>,
-}
-
-/// An entry as it is given to a reader.
-#[derive(Debug, Clone)]
-pub struct RenderedEntry {
-    pub entry: Entry,
-    /// The files it cites, checked where the host knows the project.
-    pub anchors: AnchorReport,
-    /// Preamble, body and footer: the only form in which content goes to an agent as text.
-    pub text: String,
-}
-
-/// What a capsule holds.
-#[derive(Debug, Clone)]
-pub struct EntryOverview {
-    pub schemes: Vec<SchemeCount>,
-    pub recent: Vec<EntryMeta>,
 }
 
 /// What the audit says about a call besides its outcome.
@@ -81,8 +65,8 @@ impl AuditNote {
         Self { bytes: Some(bytes), ..Self::default() }
     }
 
-    fn read(read: &RenderedEntry) -> Self {
-        let EntryMeta { version, bytes, .. } = read.entry.meta;
+    fn read(read: &ReadResponse) -> Self {
+        let EntryInfo { version, bytes, .. } = read.info;
         Self { version: Some(version), bytes: Some(bytes), is_recorded: false }
     }
 }
@@ -97,9 +81,8 @@ impl CapsuleHandle {
         clock: StoreClock,
     ) -> Self {
         let by = ChangeAuthor { author: Arc::new(author), role: Some(access.role) };
-        let access = Arc::new(access);
-        let entries = ScopedStore { store, access, by, clock, project: None };
-        Self { capsule: Arc::new(capsule), entries, audit }
+        let (capsule, access) = (Arc::new(capsule), Arc::new(access));
+        Self { entries: ScopedStore { capsule, store, access, by, clock, project: None }, audit }
     }
 
     /// With the project the caller works in: anchors are checked against it.
@@ -109,7 +92,7 @@ impl CapsuleHandle {
     }
 
     pub fn capsule(&self) -> &CapsuleInfo {
-        &self.capsule
+        &self.entries.capsule
     }
 
     pub fn access(&self) -> &CapsuleAccess {
@@ -117,91 +100,109 @@ impl CapsuleHandle {
     }
 
     /// An entry with its bands.
-    pub async fn read(
-        &self,
-        uri: &EntryUri,
-        version: Option<u64>,
-    ) -> Result<RenderedEntry, StoreError> {
+    pub async fn read(&self, request: ReadRequest) -> Result<ReadResponse, StoreError> {
+        let ReadRequest { uri, version, body } = request;
         let work = move |entries: ScopedStore, uri| async move {
             let entry = entries.read(&uri, version).await?;
-            entries.with_bands(entry).await
+            entries.with_bands(entry, body).await
         };
-        self.audited_at("read", uri, work, AuditNote::read).await
+        self.audited_at("read", &uri, work, AuditNote::read).await
     }
 
-    pub async fn list(&self, query: ListQuery) -> Result<StorePage<EntryMeta>, StoreError> {
-        let work = |entries: ScopedStore| async move { entries.list(&query).await };
+    pub async fn list(&self, query: ListQuery) -> Result<ListResponse, StoreError> {
+        let work = |entries: ScopedStore| async move {
+            let page = entries.list(&query).await?;
+            let (capsule, listed) = (entries.id(), page.items.into_iter().map(EntryInfo::from));
+            Ok(ListResponse { capsule, entries: listed.collect(), next_cursor: page.next_cursor })
+        };
         self.audited("list", work, AuditNote::plain).await
     }
 
     /// Schemes with counts and the latest entries.
-    pub async fn overview(&self) -> Result<EntryOverview, StoreError> {
+    pub async fn overview(&self, _: OverviewRequest) -> Result<OverviewResponse, StoreError> {
         let work = |entries: ScopedStore| async move {
             let scope = &entries.access.scope;
             let mut schemes = entries.store.counts(scope).await?;
             schemes.retain(|count| scope.reaches_scheme(&count.scheme));
             let latest =
                 ListQuery { latest_first: true, limit: MAX_RECENT, ..ListQuery::default() };
-            Ok(EntryOverview { schemes, recent: entries.list(&latest).await?.items })
+            let recent = entries.list(&latest).await?.items;
+            let CapsuleInfo { id, name, description, .. } = &*entries.capsule;
+            Ok(OverviewResponse {
+                capsule: id.clone(),
+                name: name.clone(),
+                description: description.clone(),
+                role: entries.access.role,
+                schemes,
+                recent: recent.into_iter().map(EntryInfo::from).collect(),
+            })
         };
         self.audited("list", work, AuditNote::plain).await
     }
 
     /// Hits on the page whose cited files are stale come after those whose are not.
-    pub async fn search(&self, query: SearchQuery) -> Result<EntrySearchPage, StoreError> {
+    pub async fn search(&self, query: SearchQuery) -> Result<SearchResponse, StoreError> {
         let work = |entries: ScopedStore| async move {
             if let Some(scheme) = &query.scheme {
                 entries.check_scheme(scheme).await?;
             }
-            let page = entries.store.search(&query, &entries.access.scope).await?;
-            let Some(project) = entries.project else { return Ok(page) };
-            let ranked = blocking(move || rank_by_anchors(page, project.as_ref())).await;
-            ranked.map_err(unfinished())
+            let capsule = entries.id();
+            let mut page = entries.store.search(&query, &entries.access.scope).await?;
+            if let Some(project) = entries.project {
+                let ranked = blocking(move || rank_by_anchors(page, project.as_ref())).await;
+                page = ranked.map_err(unfinished())?;
+            }
+            let EntrySearchPage { hits, total, next_cursor } = page;
+            let hits = hits.into_iter().map(EntryMatch::from).collect();
+            Ok(SearchResponse { capsule, hits, total, next_cursor })
         };
         self.audited("search", work, AuditNote::plain).await
     }
 
-    pub async fn history(&self, uri: &EntryUri) -> Result<Vec<EntryMeta>, StoreError> {
-        let work = |entries: ScopedStore, uri| async move { entries.history(&uri).await };
-        self.audited_at("history", uri, work, AuditNote::plain).await
+    pub async fn history(&self, request: HistoryRequest) -> Result<HistoryResponse, StoreError> {
+        let work = |entries: ScopedStore, uri| async move {
+            let versions = entries.history(&uri).await?.into_iter().map(EntryInfo::from).collect();
+            Ok(HistoryResponse { capsule: entries.id(), uri, versions })
+        };
+        self.audited_at("history", &request.uri, work, AuditNote::plain).await
     }
 
     /// What changed between two versions, the current one if the second is not named. Look-alikes of bands are marked.
-    pub async fn diff(
-        &self,
-        uri: &EntryUri,
-        from: u64,
-        to: Option<u64>,
-    ) -> Result<String, StoreError> {
+    pub async fn diff(&self, request: DiffRequest) -> Result<DiffResponse, StoreError> {
+        let DiffRequest { uri, from, to } = request;
         let work = move |entries: ScopedStore, uri: EntryUri| async move {
             let old = entries.read(&uri, Some(from)).await?;
             let new = entries.read(&uri, to).await?;
             let name = |entry: &Entry| format!("{uri}@{}", entry.meta.version);
             let (old_name, new_name) = (name(&old), name(&new));
-            let diff =
+            let compare =
                 move || neutralise(&unified_diff(&old.body, &new.body, &old_name, &new_name));
-            blocking(diff).await.map_err(unfinished())
+            let diff = blocking(compare).await.map_err(unfinished())?;
+            Ok(DiffResponse { capsule: entries.id(), uri, from, to, diff })
         };
-        self.audited_at("diff", uri, work, AuditNote::plain).await
+        self.audited_at("diff", &uri, work, AuditNote::plain).await
     }
 
-    pub async fn read_blob(
-        &self,
-        uri: &EntryUri,
-        version: Option<u64>,
-    ) -> Result<BlobContent, StoreError> {
-        let work =
-            move |entries: ScopedStore, uri| async move { entries.read_blob(&uri, version).await };
-        let note = move |blob: &BlobContent| AuditNote {
-            bytes: Some(blob.reference.bytes),
+    pub async fn read_blob(&self, request: ReadBlobRequest) -> Result<BlobResponse, StoreError> {
+        let ReadBlobRequest { uri, version } = request;
+        let work = move |entries: ScopedStore, uri| async move {
+            let blob = entries.read_blob(&uri, version).await?;
+            let (capsule, data) = (entries.id(), STANDARD.encode(&blob.bytes));
+            let BlobRef { sha256, mime, bytes } = blob.reference;
+            Ok(BlobResponse { capsule, uri, sha256, mime, bytes, data })
+        };
+        let note = move |blob: &BlobResponse| AuditNote {
+            bytes: Some(blob.bytes),
             version,
             is_recorded: false,
         };
-        self.audited_at("blob.read", uri, work, note).await
+        self.audited_at("blob.read", &uri, work, note).await
     }
 
-    pub async fn schemes(&self) -> Result<Vec<Scheme>, StoreError> {
-        let work = |entries: ScopedStore| async move { entries.schemes().await };
+    pub async fn schemes(&self, _: SchemesRequest) -> Result<SchemesResponse, StoreError> {
+        let work = |entries: ScopedStore| async move {
+            Ok(SchemesResponse { capsule: entries.id(), schemes: entries.schemes().await? })
+        };
         self.audited("scheme.list", work, AuditNote::plain).await
     }
 
@@ -241,19 +242,32 @@ impl CapsuleHandle {
         result
     }
 
+    /// Input as it was read. What cannot be read is recorded as a failed call.
+    fn checked<T>(
+        &self,
+        action: &'static str,
+        parsed: Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        if let Err(error) = &parsed {
+            self.note_failure(action, error)?;
+        }
+        parsed
+    }
+
     /// Does a call on one entry: see [`Self::audited`].
     async fn audited_at<T: Send + 'static, F>(
         &self,
         action: &'static str,
-        uri: &EntryUri,
+        uri: &str,
         work: impl FnOnce(ScopedStore, EntryUri) -> F,
         note: impl FnOnce(&T) -> AuditNote + Send + 'static,
     ) -> Result<T, StoreError>
     where
         F: Future<Output = Result<T, StoreError>> + Send + 'static,
     {
+        let uri = self.checked(action, EntryUri::parse(uri).map_err(StoreError::from))?;
         let work = work(self.entries.clone(), uri.clone());
-        self.finish(action, Some(uri.clone()), work, note).await
+        self.finish(action, Some(uri), work, note).await
     }
 
     /// Does a call and writes its line.

@@ -47,9 +47,7 @@ pub use audit::{
     verify_audit,
 };
 pub use author::{CapsuleAuthor, MemoryOwner};
-pub use capsule_handle::{
-    CapsuleHandle, CapsuleSkill, EntryOverview, EntryPrompt, PromptArgument, RenderedEntry,
-};
+pub use capsule_handle::{CapsuleHandle, EntryPrompt, PromptArgument};
 pub use capsule_info::{CapsuleInfo, CapsuleUpdate, CapsuleVisibility, NameScope};
 pub use capsule_registry::{CapsuleRegistry, probe_folder};
 pub use change::{ChangeEvent, ChangeKind, ChangeSubscription, SubscriptionEvent};

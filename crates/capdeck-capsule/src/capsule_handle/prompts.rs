@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{AuditNote, CapsuleHandle, RenderedEntry, ScopedStore};
-use crate::{Entry, EntryUri, StoreError, trust::one_line};
+use super::{AuditNote, CapsuleHandle, ScopedStore};
+use crate::{Entry, EntryUri, StoreError, service::*, trust::one_line};
 
 /// A prompt as it is listed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,18 +40,16 @@ struct SkillHeader {
 }
 
 impl CapsuleHandle {
-    pub async fn prompts(&self) -> Result<Vec<EntryPrompt>, StoreError> {
-        let work = |entries: ScopedStore| async move { find_prompts(&entries).await };
+    pub async fn prompts(&self, _: PromptsRequest) -> Result<PromptsResponse, StoreError> {
+        let work = |entries: ScopedStore| async move {
+            Ok(PromptsResponse { capsule: entries.id(), prompts: find_prompts(&entries).await? })
+        };
         self.audited("prompt.list", work, AuditNote::plain).await
     }
 
     /// A prompt with its arguments put in, between its bands.
-    pub async fn prompt(
-        &self,
-        name: &str,
-        arguments: BTreeMap<String, String>,
-    ) -> Result<RenderedEntry, StoreError> {
-        let name = name.to_owned();
+    pub async fn prompt(&self, request: PromptRequest) -> Result<PromptResponse, StoreError> {
+        let PromptRequest { name, arguments } = request;
         let work = |entries: ScopedStore| async move {
             let unknown = || {
                 StoreError::invalid("prompt", format!("there is no prompt `{}`", one_line(&name)))
@@ -62,7 +60,7 @@ impl CapsuleHandle {
             let missing = prompt
                 .arguments
                 .iter()
-                .find(|wanted| wanted.required && !arguments.contains_key(&wanted.name));
+                .find(|declared| declared.required && !arguments.contains_key(&declared.name));
             if let Some(missing) = missing {
                 return Err(StoreError::invalid(
                     "arguments",
@@ -71,9 +69,11 @@ impl CapsuleHandle {
             }
             let mut entry = entries.read(&prompt.uri, None).await?;
             entry.body = filled(split_head(&entry.body).1, &arguments);
-            entries.with_bands(entry).await
+            let entry = entries.with_bands(entry, ReadBody::Banded).await?;
+            Ok(PromptResponse { entry, name })
         };
-        self.audited("prompt.get", work, AuditNote::read).await
+        let note = |prompt: &PromptResponse| AuditNote::read(&prompt.entry);
+        self.audited("prompt.get", work, note).await
     }
 }
 

@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use super::{RenderedEntry, unfinished};
+use super::unfinished;
 use crate::{
-    AnchorProject, AnchorReport, BlobContent, BlobSource, CapsuleAccess, ChangeAuthor, Entry,
-    EntryMeta, EntryUri, MAX_LIST_PAGE_SIZE, MemoryItem, ProvenanceFrame, Role, Scheme, Store,
-    StoreClock, StoreError, StorePage, StoreWrite, WriteContent, WriteOutcome, blocking::blocking,
-    service::ListQuery,
+    AnchorProject, AnchorReport, BlobContent, BlobSource, CapsuleAccess, CapsuleInfo, ChangeAuthor,
+    Entry, EntryMeta, EntryUri, MAX_LIST_PAGE_SIZE, MemoryItem, ProvenanceFrame, Role, Scheme,
+    Store, StoreClock, StoreError, StorePage, StoreWrite, WriteContent, WriteOutcome,
+    blocking::blocking,
+    service::{ListQuery, ReadBody, ReadResponse},
 };
 
 /// A store, and what one caller may do with it. The steps of calls that are recorded as one.
 #[derive(Clone)]
 pub(crate) struct ScopedStore {
+    pub(super) capsule: Arc<CapsuleInfo>,
     pub(super) store: Arc<dyn Store>,
     pub(super) access: Arc<CapsuleAccess>,
     pub(super) by: ChangeAuthor,
@@ -21,6 +23,11 @@ pub(crate) struct ScopedStore {
 }
 
 impl ScopedStore {
+    /// The id of the capsule, for responses.
+    pub(super) fn id(&self) -> String {
+        self.capsule.id.clone()
+    }
+
     pub(crate) async fn read(
         &self,
         uri: &EntryUri,
@@ -63,18 +70,30 @@ impl ScopedStore {
     }
 
     /// An entry between its bands.
-    pub(super) async fn with_bands(&self, entry: Entry) -> Result<RenderedEntry, StoreError> {
-        let (project, now) = (self.project.clone(), self.clock.now());
-        let rendered = move || {
+    pub(super) async fn with_bands(
+        &self,
+        entry: Entry,
+        body: ReadBody,
+    ) -> Result<ReadResponse, StoreError> {
+        let (project, now, capsule) = (self.project.clone(), self.clock.now(), self.id());
+        let render = move || {
             let anchors = AnchorReport::of(&entry.meta, project.as_deref());
-            let text =
-                ProvenanceFrame { entry: &entry, anchors: &anchors, now: Some(now) }.render();
-            RenderedEntry { entry, anchors, text }
+            let frame = ProvenanceFrame { entry: &entry, anchors: &anchors, now: Some(now) };
+            let is_banded = body == ReadBody::Banded;
+            ReadResponse {
+                capsule,
+                text: is_banded.then(|| frame.render()),
+                mime_type: entry.format.mime_type().to_owned(),
+                stale: anchors.is_stale(),
+                anchors: anchors.anchors,
+                body: is_banded.then_some(entry.body),
+                info: entry.meta.into(),
+            }
         };
         match &self.project {
             // Asking git takes its time.
-            Some(_) => blocking(rendered).await.map_err(unfinished()),
-            None => Ok(rendered()),
+            Some(_) => blocking(render).await.map_err(unfinished()),
+            None => Ok(render()),
         }
     }
 

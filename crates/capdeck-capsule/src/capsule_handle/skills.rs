@@ -8,48 +8,43 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::{AuditNote, CapsuleHandle, ScopedStore, prompts::split_head};
-use crate::{AnchorReport, Entry, EntryUri, ProvenanceFrame, StoreError, trust::one_line};
+use crate::{
+    AnchorReport, Entry, ProvenanceFrame, StoreError, digest::sha256_hex, service::*,
+    trust::one_line,
+};
 
 const MAX_NAME: usize = 64;
 
-/// A skill of a capsule.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CapsuleSkill {
-    /// Lower-case letters, digits and single hyphens, made of the entry's path.
-    pub name: String,
-    pub uri: EntryUri,
-    /// What the head of the entry says, with at least `name` and `description`.
-    pub frontmatter: Map<String, Value>,
-    /// The file.
-    pub text: String,
-}
-
 impl CapsuleHandle {
     /// All skills that the caller reaches.
-    pub async fn skills(&self) -> Result<Vec<CapsuleSkill>, StoreError> {
-        let work = |entries: ScopedStore| async move { find_skills(&entries).await };
+    pub async fn skills(&self, _: SkillsRequest) -> Result<SkillsResponse, StoreError> {
+        let work = |entries: ScopedStore| async move {
+            let found = find_skills(&entries).await?.into_iter().map(|found| found.skill);
+            Ok(SkillsResponse { capsule: entries.id(), skills: found.collect() })
+        };
         self.audited("skill.list", work, AuditNote::plain).await
     }
 
     /// One skill by its name.
-    pub async fn skill(&self, name: &str) -> Result<CapsuleSkill, StoreError> {
-        let name = name.to_owned();
+    pub async fn skill(&self, request: SkillRequest) -> Result<SkillResponse, StoreError> {
+        let SkillRequest { name } = request;
         let work = |entries: ScopedStore| async move {
-            let all = find_skills(&entries).await?;
-            let found = all.into_iter().find(|skill| skill.name == name);
+            let mut found = find_skills(&entries).await?.into_iter();
             let unknown = || format!("there is no skill `{}`", one_line(&name));
-            found.ok_or_else(|| StoreError::invalid("skill", unknown()))
+            found
+                .find(|found| found.skill.name == name)
+                .ok_or_else(|| StoreError::invalid("skill", unknown()))
         };
         self.audited("skill.read", work, AuditNote::plain).await
     }
 }
 
-async fn find_skills(entries: &ScopedStore) -> Result<Vec<CapsuleSkill>, StoreError> {
+async fn find_skills(entries: &ScopedStore) -> Result<Vec<SkillResponse>, StoreError> {
     let (read, mut taken) = (entries.read_all("skills".to_owned()).await?, HashSet::new());
-    Ok(read.into_iter().map(|entry| skill(entry, &mut taken)).collect())
+    Ok(read.into_iter().map(|entry| skill(entries.id(), entry, &mut taken)).collect())
 }
 
-fn skill(mut entry: Entry, taken: &mut HashSet<String>) -> CapsuleSkill {
+fn skill(capsule: String, mut entry: Entry, taken: &mut HashSet<String>) -> SkillResponse {
     let plain = plain_name(entry.meta.uri.path());
     let counted = (2..).map(|number| format!("{plain}-{number}"));
     let name =
@@ -69,7 +64,9 @@ fn skill(mut entry: Entry, taken: &mut HashSet<String>) -> CapsuleSkill {
     // JSON is YAML, and has no line that could end the head.
     let lines = frontmatter.iter().map(|(key, value)| format!("{}: {value}\n", json!(key)));
     let text = format!("---\n{}---\n{banded}", lines.collect::<String>());
-    CapsuleSkill { name, uri: entry.meta.uri, frontmatter, text }
+    let digest = format!("sha256:{}", sha256_hex(text.as_bytes()));
+    let (uri, size) = (entry.meta.uri, text.len());
+    SkillResponse { capsule, skill: SkillInfo { name, uri, frontmatter, digest, size }, text }
 }
 
 /// A path as the name of a skill.

@@ -2,10 +2,8 @@
 
 pub(super) mod audit;
 mod follow;
-pub(super) mod reading;
 pub(super) mod registry;
 pub(super) mod transfer;
-pub(super) mod writing;
 
 use std::{
     path::{Path, PathBuf},
@@ -20,8 +18,8 @@ use super::{
     CapsuleResponse, CapsuleService, Reach, bare_name, find_capsule,
 };
 use crate::{
-    CapsuleAccess, CapsuleAuthor, CapsuleHandle, CapsuleInfo, CapsuleRegistry, EntryUri,
-    GitProject, Share, StoreError, StoreOptions,
+    CapsuleAccess, CapsuleAuthor, CapsuleHandle, CapsuleInfo, CapsuleRegistry, GitProject, Share,
+    StoreError, StoreOptions,
 };
 
 /// Does every operation on the data folder. Cheap to clone; the folder is free again when the last clone is gone.
@@ -142,7 +140,7 @@ impl ServiceCall<'_> {
     }
 
     /// The capsule that the request is about, for its caller.
-    async fn session(&self) -> Result<CapsuleHandle, CapsuleError> {
+    pub(super) async fn session(&self) -> Result<CapsuleHandle, CapsuleError> {
         let (service, resolved) = (self.service, self.resolve());
         let (info, access) = match (resolved.choose(self.capsule), self.capsule) {
             (Ok(chosen), _) => chosen,
@@ -228,27 +226,6 @@ impl CapsuleService for LocalCapsuleService {
 /// The id of the capsule that a response is about.
 fn id_of(session: &CapsuleHandle) -> String {
     session.capsule().id.clone()
-}
-
-/// Reads an address. A text that is none is recorded as a failed call.
-fn address(
-    session: &CapsuleHandle,
-    action: &'static str,
-    uri: &str,
-) -> Result<EntryUri, CapsuleError> {
-    checked(session, action, EntryUri::parse(uri).map_err(StoreError::from))
-}
-
-/// Records input that did not get as far as the store.
-fn checked<T>(
-    session: &CapsuleHandle,
-    action: &'static str,
-    parsed: Result<T, StoreError>,
-) -> Result<T, CapsuleError> {
-    if let Err(error) = &parsed {
-        session.note_failure(action, error)?;
-    }
-    Ok(parsed?)
 }
 
 #[cfg(test)]

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     CapsuleError,
-    local::{ServiceCall, audit, reading, registry, transfer, writing},
+    local::{ServiceCall, audit, registry, transfer},
     request::*,
     response::*,
 };
-use crate::{AccessEvent, CapsuleInfo, CapsuleUpdate, Share};
+use crate::{AccessEvent, CapsuleHandle, CapsuleInfo, CapsuleUpdate, Share};
 
 /// A request with the response that belongs to it.
 pub trait CapsuleCall: Into<CapsuleOperation> + Send {
@@ -20,8 +20,8 @@ pub trait CapsuleCall: Into<CapsuleOperation> + Send {
     fn response(response: CapsuleResponse) -> Option<Self::Response>;
 }
 
-/// Declares the operations: whether each may be sent again when it is not known whether it was done, its name, its
-/// request, its response, and the function that does it.
+/// Declares the operations: whether each may be sent again when it is not known whether it was done, whether it is done by
+/// the service or by the handle of the capsule that it is about, its name, its request, its response, and the function.
 macro_rules! operations {
     (@repeatable $request:ident) => {
         true
@@ -32,7 +32,13 @@ macro_rules! operations {
     (@keyed $request:ident) => {
         $request.idempotency_key.is_some()
     };
-    ($($repeat:ident $name:ident($request:ty) -> $response:ty = $function:path,)*) => {
+    (@service $call:ident $request:ident $function:path) => {
+        $function($call, $request).await?
+    };
+    (@handle $call:ident $request:ident $function:path) => {
+        $function(&$call.session().await?, $request).await?
+    };
+    ($($repeat:ident $by:ident $name:ident($request:ty) -> $response:ty = $function:path,)*) => {
         /// One operation. Those about capsules as a whole take no capsule in the request.
         #[derive(Clone, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
@@ -69,7 +75,7 @@ macro_rules! operations {
             ) -> Result<CapsuleResponse, CapsuleError> {
                 Ok(match self {
                     $(Self::$name(request) => {
-                        CapsuleResponse::$name($function(call, request).await?)
+                        CapsuleResponse::$name(operations!(@$by call request $function))
                     })*
                 })
             }
@@ -97,57 +103,57 @@ macro_rules! operations {
 }
 
 operations! {
-    repeatable ListCapsules(ListCapsulesRequest) -> ListCapsulesResponse = registry::list_capsules,
-    once CreateCapsule(CreateCapsuleRequest) -> CapsuleInfo = registry::create_capsule,
-    repeatable UpdateCapsule(CapsuleUpdate) -> CapsuleInfo = registry::update_capsule,
-    once DeleteCapsule(DeleteCapsuleRequest) -> CapsuleInfo = registry::delete_capsule,
-    once PurgeCapsule(PurgeCapsuleRequest) -> PurgeCapsuleResponse = registry::purge_capsule,
-    repeatable Discover(DiscoverRequest) -> DiscoverResponse = registry::discover,
-    repeatable StorageStatus(StorageStatusRequest) -> StorageStatusResponse = registry::storage_status,
-    repeatable Overview(OverviewRequest) -> OverviewResponse = reading::overview,
-    repeatable Read(ReadRequest) -> ReadResponse = reading::read,
-    repeatable List(ListQuery) -> ListResponse = reading::list,
-    repeatable Search(SearchQuery) -> SearchResponse = reading::search,
-    repeatable History(HistoryRequest) -> HistoryResponse = reading::history,
-    repeatable Diff(DiffRequest) -> DiffResponse = reading::diff,
-    repeatable Prompts(PromptsRequest) -> PromptsResponse = reading::prompts,
-    repeatable Prompt(PromptRequest) -> PromptResponse = reading::prompt,
-    repeatable Skills(SkillsRequest) -> SkillsResponse = reading::skills,
-    repeatable Skill(SkillRequest) -> SkillResponse = reading::skill,
-    repeatable ReadBlob(ReadBlobRequest) -> BlobResponse = reading::read_blob,
-    repeatable Schemes(SchemesRequest) -> SchemesResponse = reading::schemes,
-    once AddScheme(AddSchemeRequest) -> SchemeResponse = writing::add_scheme,
-    once RemoveScheme(RemoveSchemeRequest) -> SchemeResponse = writing::remove_scheme,
-    keyed Write(WriteRequest) -> WriteResponse = writing::write,
-    once Restore(RestoreRequest) -> WriteResponse = writing::restore,
-    once Delete(DeleteRequest) -> DeleteResponse = writing::delete,
-    repeatable Deleted(DeletedRequest) -> DeletedResponse = reading::deleted,
-    once Purge(PurgeRequest) -> PurgeResponse = writing::purge,
-    repeatable CollectBlobs(CollectBlobsRequest) -> CollectBlobsResponse = writing::collect_blobs,
-    once SendSignal(SendSignalRequest) -> SignalResponse = writing::send_signal,
-    repeatable PollSignals(PollSignalsRequest) -> PollSignalsResponse = reading::poll_signals,
-    repeatable Acknowledge(AcknowledgeRequest) -> AcknowledgeResponse = writing::acknowledge,
-    repeatable MemoryGet(MemoryGetRequest) -> MemoryGetResponse = reading::memory_get,
-    repeatable MemorySet(MemorySetRequest) -> MemorySetResponse = writing::memory_set,
-    once MemoryDelete(MemoryDeleteRequest) -> MemoryDeleteResponse = writing::memory_delete,
-    repeatable MemoryList(MemoryListRequest) -> MemoryItemsResponse = reading::memory_list,
-    repeatable MemorySearch(MemorySearchRequest) -> MemoryItemsResponse = reading::memory_search,
-    repeatable Shares(SharesRequest) -> SharesResponse = registry::shares,
-    once AddShare(AddShareRequest) -> AddShareResponse = registry::add_share,
-    once RevokeShare(RevokeShareRequest) -> RevokeShareResponse = registry::revoke_share,
-    repeatable OpenShare(OpenShareRequest) -> Share = registry::open_share,
-    once NoteRefusal(NoteRefusalRequest) -> () = audit::note_refusal,
-    once NoteLook(LookAround) -> () = audit::note_look,
-    once NoteAccess(AccessEvent) -> () = audit::note_access,
-    repeatable Verify(VerifyRequest) -> VerifyResponse = audit::verify,
-    once Export(ExportRequest) -> ExportResponse = transfer::write_files,
-    once Import(ImportFilesRequest) -> ImportResponse = transfer::read_files,
-    repeatable AuditVerify(AuditVerifyRequest) -> AuditVerifyResponse = audit::verify_capsule,
-    repeatable AuditQuery(AuditFilter) -> AuditLinesResponse = audit::query_capsule,
-    repeatable AuditPrune(AuditPruneRequest) -> AuditPruneResponse = audit::prune_capsule,
-    repeatable RegistryAuditVerify(RegistryAuditVerifyRequest) -> AuditVerifyResponse = audit::verify_registry,
-    repeatable RegistryAuditQuery(RegistryAuditFilter) -> AuditLinesResponse = audit::query_registry,
-    repeatable RegistryAuditPrune(RegistryAuditPruneRequest) -> AuditPruneResponse = audit::prune_registry,
+    repeatable service ListCapsules(ListCapsulesRequest) -> ListCapsulesResponse = registry::list_capsules,
+    once service CreateCapsule(CreateCapsuleRequest) -> CapsuleInfo = registry::create_capsule,
+    repeatable service UpdateCapsule(CapsuleUpdate) -> CapsuleInfo = registry::update_capsule,
+    once service DeleteCapsule(DeleteCapsuleRequest) -> CapsuleInfo = registry::delete_capsule,
+    once service PurgeCapsule(PurgeCapsuleRequest) -> PurgeCapsuleResponse = registry::purge_capsule,
+    repeatable service Discover(DiscoverRequest) -> DiscoverResponse = registry::discover,
+    repeatable service StorageStatus(StorageStatusRequest) -> StorageStatusResponse = registry::storage_status,
+    repeatable handle Overview(OverviewRequest) -> OverviewResponse = CapsuleHandle::overview,
+    repeatable handle Read(ReadRequest) -> ReadResponse = CapsuleHandle::read,
+    repeatable handle List(ListQuery) -> ListResponse = CapsuleHandle::list,
+    repeatable handle Search(SearchQuery) -> SearchResponse = CapsuleHandle::search,
+    repeatable handle History(HistoryRequest) -> HistoryResponse = CapsuleHandle::history,
+    repeatable handle Diff(DiffRequest) -> DiffResponse = CapsuleHandle::diff,
+    repeatable handle Prompts(PromptsRequest) -> PromptsResponse = CapsuleHandle::prompts,
+    repeatable handle Prompt(PromptRequest) -> PromptResponse = CapsuleHandle::prompt,
+    repeatable handle Skills(SkillsRequest) -> SkillsResponse = CapsuleHandle::skills,
+    repeatable handle Skill(SkillRequest) -> SkillResponse = CapsuleHandle::skill,
+    repeatable handle ReadBlob(ReadBlobRequest) -> BlobResponse = CapsuleHandle::read_blob,
+    repeatable handle Schemes(SchemesRequest) -> SchemesResponse = CapsuleHandle::schemes,
+    once handle AddScheme(AddSchemeRequest) -> SchemeResponse = CapsuleHandle::add_scheme,
+    once handle RemoveScheme(RemoveSchemeRequest) -> SchemeResponse = CapsuleHandle::remove_scheme,
+    keyed handle Write(WriteRequest) -> WriteResponse = CapsuleHandle::write,
+    once handle Restore(RestoreRequest) -> WriteResponse = CapsuleHandle::restore,
+    once handle Delete(DeleteRequest) -> DeleteResponse = CapsuleHandle::delete,
+    repeatable handle Deleted(DeletedRequest) -> DeletedResponse = CapsuleHandle::deleted,
+    once handle Purge(PurgeRequest) -> PurgeResponse = CapsuleHandle::purge,
+    repeatable handle CollectBlobs(CollectBlobsRequest) -> CollectBlobsResponse = CapsuleHandle::collect_blobs,
+    once handle SendSignal(SendSignalRequest) -> SignalResponse = CapsuleHandle::send_signal,
+    repeatable handle PollSignals(PollSignalsRequest) -> PollSignalsResponse = CapsuleHandle::poll_signals,
+    repeatable handle Acknowledge(AcknowledgeRequest) -> AcknowledgeResponse = CapsuleHandle::acknowledge,
+    repeatable handle MemoryGet(MemoryGetRequest) -> MemoryGetResponse = CapsuleHandle::memory_get,
+    repeatable handle MemorySet(MemorySetRequest) -> MemorySetResponse = CapsuleHandle::memory_set,
+    once handle MemoryDelete(MemoryDeleteRequest) -> MemoryDeleteResponse = CapsuleHandle::memory_delete,
+    repeatable handle MemoryList(MemoryListRequest) -> MemoryItemsResponse = CapsuleHandle::memory_list,
+    repeatable handle MemorySearch(MemorySearchRequest) -> MemoryItemsResponse = CapsuleHandle::memory_search,
+    repeatable service Shares(SharesRequest) -> SharesResponse = registry::shares,
+    once service AddShare(AddShareRequest) -> AddShareResponse = registry::add_share,
+    once service RevokeShare(RevokeShareRequest) -> RevokeShareResponse = registry::revoke_share,
+    repeatable service OpenShare(OpenShareRequest) -> Share = registry::open_share,
+    once service NoteRefusal(NoteRefusalRequest) -> () = audit::note_refusal,
+    once service NoteLook(LookAround) -> () = audit::note_look,
+    once service NoteAccess(AccessEvent) -> () = audit::note_access,
+    repeatable service Verify(VerifyRequest) -> VerifyResponse = audit::verify,
+    once service Export(ExportRequest) -> ExportResponse = transfer::write_files,
+    once service Import(ImportFilesRequest) -> ImportResponse = transfer::read_files,
+    repeatable service AuditVerify(AuditVerifyRequest) -> AuditVerifyResponse = audit::verify_capsule,
+    repeatable service AuditQuery(AuditFilter) -> AuditLinesResponse = audit::query_capsule,
+    repeatable service AuditPrune(AuditPruneRequest) -> AuditPruneResponse = audit::prune_capsule,
+    repeatable service RegistryAuditVerify(RegistryAuditVerifyRequest) -> AuditVerifyResponse = audit::verify_registry,
+    repeatable service RegistryAuditQuery(RegistryAuditFilter) -> AuditLinesResponse = audit::query_registry,
+    repeatable service RegistryAuditPrune(RegistryAuditPruneRequest) -> AuditPruneResponse = audit::prune_registry,
 }
 
 impl CapsuleCall for CapsuleOperation {

@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 
 use crate::{
     AuditLogLine, AuditReport, BlobCollection, BlobId, BlobRef, CapsuleAccess, CapsuleInfo,
-    CheckedAnchor, CommitRef, DeletedEntry, EntryMeta, EntryPrompt, EntryUri, ExportReport,
-    ImportReport, MemoryItem, PromotionReason, PrunedLines, RiskClass, Role, Scheme, SchemeCount,
-    Share, Signal, SignalPage, VerifyReport, WriteOutcome,
+    CheckedAnchor, CommitRef, DeletedEntry, EntryMeta, EntryPrompt, EntrySearchMatch, EntryUri,
+    ExportReport, ImportReport, MemoryItem, PromotionReason, PrunedLines, RiskClass, Role, Scheme,
+    SchemeCount, Share, Signal, SignalPage, VerifyReport, WriteOutcome,
 };
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -99,7 +99,7 @@ pub struct OverviewResponse {
 }
 
 /// What is known about one version of an entry.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "EntryMeta")]
 pub struct EntryInfo {
     /// `<scheme>://<path>`.
@@ -196,7 +196,7 @@ fn require_content(schema: &mut Schema) {
     }
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ListResponse {
     pub capsule: String,
     pub entries: Vec<EntryInfo>,
@@ -223,6 +223,13 @@ pub struct EntryMatch {
     pub score: f64,
     pub snippet: String,
     pub stale: bool,
+}
+
+impl From<EntrySearchMatch> for EntryMatch {
+    fn from(hit: EntrySearchMatch) -> Self {
+        let EntrySearchMatch { meta, score, snippet, is_stale: stale } = hit;
+        Self { info: meta.into(), score: f64::from(score), snippet, stale }
+    }
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -267,7 +274,7 @@ pub struct SkillsResponse {
 }
 
 /// What a client needs to recognise the file of a skill.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SkillInfo {
     pub name: String,
     pub uri: EntryUri,
@@ -278,7 +285,7 @@ pub struct SkillInfo {
     pub size: usize,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SkillResponse {
     pub capsule: String,
     #[serde(flatten)]

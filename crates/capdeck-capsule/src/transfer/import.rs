@@ -14,7 +14,7 @@ use super::{
 use crate::{
     BlobId, BlobSource, CapsuleHandle, CommitRef, Entry, EntryUri, Scheme, StoreError, StoreWrite,
     WriteContent, WriteOutcome,
-    service::{ImportFilesRequest, ImportSource},
+    service::{AddSchemeRequest, ImportFilesRequest, ImportSource},
 };
 
 /// What happens to entries that are there already.
@@ -105,7 +105,7 @@ async fn gather_and_write(
     let mut report = ImportReport { skipped, ..ImportReport::default() };
     for scheme in &schemes {
         if *mode == ImportMode::Write {
-            session.add_scheme(scheme.clone()).await?;
+            session.add_scheme(AddSchemeRequest { scheme: scheme.clone() }).await?;
         }
         report.schemes.push(scheme.name.clone());
     }
@@ -188,7 +188,7 @@ async fn put(
         describe(&mut write, known, bytes)?;
     }
     let done: WriteOutcome = match mode {
-        ImportMode::Write => session.write(write).await?,
+        ImportMode::Write => session.put(write).await?,
         ImportMode::Rehearse => session.entries.dry_run(write).await?,
     };
     let outcome = if done.created { ImportOutcome::Created } else { ImportOutcome::Replaced };

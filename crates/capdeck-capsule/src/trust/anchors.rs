@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::EntryMeta;
+use crate::{CommitRef, EntryMeta};
 
 /// The project a reader works in. The host implements it where it knows one; [`super::GitProject`] is one over a git
 /// checkout. Calls may block and are made on threads meant for that.
@@ -13,6 +13,9 @@ pub trait AnchorProject: Send + Sync {
 
     /// Whether the file differs from that of a commit; `None` when the commit is not known.
     fn changed_since(&self, anchor: &str, commit: &str) -> Option<bool>;
+
+    /// The commit that is checked out, as the host sees it.
+    fn head(&self) -> Option<CommitRef>;
 }
 
 /// How a cited file stands.

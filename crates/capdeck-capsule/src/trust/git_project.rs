@@ -25,12 +25,6 @@ impl GitProject {
         Self { root: root.to_owned() }
     }
 
-    /// The commit that is checked out, as the host sees it.
-    pub fn head(&self) -> Option<CommitRef> {
-        let output = self.git(&["rev-parse", "--verify", "--short=12", "HEAD"]).output().ok()?;
-        CommitRef::observed(std::str::from_utf8(&output.stdout).ok()?).ok()
-    }
-
     fn git(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new("git");
         command.arg("-C").arg(&self.root).arg("--no-optional-locks").arg("--literal-pathspecs");
@@ -64,6 +58,11 @@ impl AnchorProject for GitProject {
         }
         let now = fs::read(self.root.join(path)).ok()?;
         Some(now != then.stdout && with_plain_ends(&now) != then.stdout)
+    }
+
+    fn head(&self) -> Option<CommitRef> {
+        let output = self.git(&["rev-parse", "--verify", "--short=12", "HEAD"]).output().ok()?;
+        CommitRef::observed(std::str::from_utf8(&output.stdout).ok()?).ok()
     }
 }
 

@@ -109,7 +109,7 @@ async fn check(stage: &Stage, expected: &Expected) {
     let mut listed = BTreeMap::new();
     loop {
         let page = owner.list(request.clone()).await.unwrap();
-        listed.extend(page.items.into_iter().map(|meta| (meta.uri, meta.version)));
+        listed.extend(page.entries.into_iter().map(|meta| (meta.uri, meta.version)));
         match page.next_cursor {
             Some(cursor) => request.cursor = Some(cursor),
             None => break,

@@ -16,7 +16,10 @@ use capdeck_capsule::{
 };
 use jiff::Timestamp;
 
-use crate::stage::{Stage, fill, options, uri};
+use crate::{
+    session::TestSession,
+    stage::{Stage, fill, options, uri},
+};
 
 #[tokio::test]
 async fn spec_26_2_tricks_with_paths_are_refused() {
@@ -217,8 +220,11 @@ async fn a_folder_that_cannot_be_written_can_be_read() {
     )
     .await
     .unwrap();
-    let session =
-        reader.handle("team", CapsuleAuthor::client("r"), CapsuleAccess::owner()).await.unwrap();
+    let session = reader
+        .handle("team", CapsuleAuthor::client("r"), CapsuleAccess::owner())
+        .await
+        .map(TestSession)
+        .unwrap();
     assert_eq!(session.read(&uri("docs://a"), None).await.unwrap().entry.body, "x");
     lock(0o700);
 }

@@ -11,7 +11,10 @@ use capdeck_capsule::{
     StoreWrite,
 };
 
-use crate::stage::{Stage, fill, options, uri};
+use crate::{
+    session::TestSession,
+    stage::{Stage, fill, options, uri},
+};
 
 #[tokio::test]
 async fn blobs_are_shared_kept_and_collected() {
@@ -69,6 +72,7 @@ async fn blobs_of_entries_that_cannot_be_read_now_are_not_collected() {
         capsules
             .handle("team", CapsuleAuthor::client("tester"), CapsuleAccess::owner())
             .await
+            .map(TestSession)
             .unwrap()
     };
     let capsules = open("runbooks").await;

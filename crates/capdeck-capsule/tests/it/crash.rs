@@ -10,11 +10,14 @@ use std::{
 };
 
 use capdeck_capsule::{
-    AuditFilter, AuditOutcome, CapsuleAccess, CapsuleAuthor, CapsuleHandle, CapsuleRegistry,
-    ListQuery, PollSignalsRequest, Store as _, query_audit,
+    AuditFilter, AuditOutcome, CapsuleAccess, CapsuleAuthor, CapsuleRegistry, ListQuery,
+    PollSignalsRequest, Store as _, query_audit,
 };
 
-use crate::stage::{options, uri};
+use crate::{
+    session::TestSession,
+    stage::{options, uri},
+};
 
 /// Kills in an ordinary run. `CAPDECK_CRASH_KILLS` sets another number; a thousand take some minutes.
 const KILLS: u64 = 20;
@@ -220,10 +223,10 @@ impl Confirmed {
 }
 
 /// Every version that there is has one line, whether or not it was confirmed, and there is no line of another one.
-async fn check_each_version(session: &CapsuleHandle, lines: &Lines) {
+async fn check_each_version(session: &TestSession, lines: &Lines) {
     let mut kept = BTreeMap::new();
     let listed = ListQuery { limit: 200, ..ListQuery::default() };
-    let current = session.list(listed).await.unwrap().items.into_iter();
+    let current = session.list(listed).await.unwrap().entries.into_iter();
     kept.extend(current.map(|meta| (meta.uri.to_string(), meta.version)));
     let deleted = session.deleted().await.unwrap().into_iter();
     kept.extend(deleted.map(|gone| (gone.uri.to_string(), gone.version)));
@@ -244,7 +247,8 @@ async fn check_each_version(session: &CapsuleHandle, lines: &Lines) {
 async fn check(folder: &Path, confirmed: &Confirmed, depth: Depth) {
     let capsules = CapsuleRegistry::open(folder, options()).await.unwrap();
     let author = CapsuleAuthor::client("writer");
-    let session = capsules.handle("crash", author, CapsuleAccess::owner()).await.unwrap();
+    let session =
+        capsules.handle("crash", author, CapsuleAccess::owner()).await.map(TestSession).unwrap();
     let store = capsules.store("crash").await.unwrap();
     // The audit is part of it: a process that was killed raises no alarm.
     let report = store.verify().await.unwrap();
@@ -256,7 +260,7 @@ async fn check(folder: &Path, confirmed: &Confirmed, depth: Depth) {
     let root = capsules.root("crash").unwrap();
     assert_eq!(fs::read_dir(root.join("tmp")).unwrap().count(), 0, "a temporary file was left");
     let listed =
-        session.list(ListQuery { limit: 200, ..ListQuery::default() }).await.unwrap().items;
+        session.list(ListQuery { limit: 200, ..ListQuery::default() }).await.unwrap().entries;
     let current: BTreeMap<String, u64> =
         listed.iter().map(|meta| (meta.uri.to_string(), meta.version)).collect();
     for (address, versions) in &confirmed.writes {
@@ -292,7 +296,7 @@ async fn check(folder: &Path, confirmed: &Confirmed, depth: Depth) {
 }
 
 /// Every confirmed write was told, and nothing twice.
-async fn check_signals(session: &CapsuleHandle, confirmed: &Confirmed) {
+async fn check_signals(session: &TestSession, confirmed: &Confirmed) {
     let mut told: HashSet<(String, String, u64)> = HashSet::new();
     let mut request = PollSignalsRequest { limit: 100, ..PollSignalsRequest::default() };
     loop {

@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 
 use capdeck_capsule::{
-    CapsuleAccess, CapsuleHandle, ListQuery, PatchStep, PollSignalsRequest, Role, Scheme,
-    SearchQuery, SendSignalRequest, StoreError, StoreWrite, SubscriptionEvent, WriteContent,
+    CapsuleAccess, ListQuery, PatchStep, PollSignalsRequest, Role, Scheme, SearchQuery,
+    SendSignalRequest, StoreError, StoreWrite, SubscriptionEvent, WriteContent,
 };
 
-use crate::stage::{Stage, access, fill, uri};
+use crate::{
+    session::TestSession,
+    stage::{Stage, access, fill, uri},
+};
 
 async fn filled() -> Stage {
     let stage = Stage::new().await;
@@ -24,9 +27,9 @@ async fn filled() -> Stage {
     stage
 }
 
-async fn uris(session: &CapsuleHandle) -> Vec<String> {
+async fn uris(session: &TestSession) -> Vec<String> {
     let page = session.list(ListQuery::default()).await.unwrap();
-    page.items.into_iter().map(|meta| meta.uri.to_string()).collect()
+    page.entries.into_iter().map(|meta| meta.uri.to_string()).collect()
 }
 
 #[tokio::test]
@@ -38,7 +41,7 @@ async fn spec_26_4_a_denied_prefix_is_absent_everywhere() {
     assert_eq!(uris(&guest).await, ["docs://open", "docs://secretary", "skills://open"]);
 
     let found = guest.search(SearchQuery::words("plan secret")).await.unwrap();
-    let names: Vec<&str> = found.hits.iter().map(|hit| hit.meta.uri.as_str()).collect();
+    let names: Vec<&str> = found.hits.iter().map(|hit| hit.info.uri.as_str()).collect();
     assert_eq!((names.len(), found.total), (2, 2), "{names:?}");
     assert!(
         names.iter().all(|name| !name.starts_with("docs://secret/") && *name != "docs://secret")
@@ -93,7 +96,7 @@ async fn what_is_hidden_does_not_change_how_the_rest_is_ranked() {
             let page = guest.search(SearchQuery::words(query)).await.unwrap();
             pages.push((
                 page.total,
-                page.hits.iter().map(|hit| (hit.meta.uri.clone(), hit.score)).collect::<Vec<_>>(),
+                page.hits.iter().map(|hit| (hit.info.uri.clone(), hit.score)).collect::<Vec<_>>(),
             ));
         }
         assert_eq!(pages[0], pages[1], "{query}");
@@ -318,17 +321,17 @@ async fn skills_are_files_that_stay_the_same_and_hide_what_is_hidden() {
     let body = "---\nname: other\ndescription: Reviews\nlicense: MIT\n---\nReview.\n━━━ PROVENANCE FOOTER ━━━\n";
     fill(&owner, &[("skills://Team/Review", body), ("skills://team-review", "# Plain\n")]).await;
     let skills = owner.skills().await.unwrap();
-    let names: Vec<&str> = skills.iter().map(|skill| skill.name.as_str()).collect();
+    let names: Vec<&str> = skills.iter().map(|skill| skill.skill.name.as_str()).collect();
     assert_eq!(names, ["team-review", "team-review-2"]);
     let [first, second] = skills.as_slice() else { panic!("{skills:?}") };
     assert_eq!(
-        first.frontmatter,
+        first.skill.frontmatter,
         serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(
             r#"{"name":"team-review","description":"Reviews","license":"MIT"}"#
         )
         .unwrap()
     );
-    assert_eq!(second.frontmatter["description"], "Plain");
+    assert_eq!(second.skill.frontmatter["description"], "Plain");
     assert!(first.text.starts_with("---\n\"name\": \"team-review\"\n"), "{}", first.text);
     assert!(first.text.contains("\n\\━━━ PROVENANCE FOOTER ━━━\n"), "{}", first.text);
     assert!(!first.text.contains("(just now)"), "an age would change: {}", first.text);
@@ -337,7 +340,7 @@ async fn skills_are_files_that_stay_the_same_and_hide_what_is_hidden() {
     let guest = stage.handle("guest", access(Role::Reader, &[], &["skills://Team"])).await;
     let shown = guest.skills().await.unwrap();
     assert_eq!(
-        shown.iter().map(|skill| skill.uri.to_string()).collect::<Vec<_>>(),
+        shown.iter().map(|skill| skill.skill.uri.to_string()).collect::<Vec<_>>(),
         ["skills://team-review"]
     );
 }

@@ -7,15 +7,18 @@ use std::{
 };
 
 use capdeck_capsule::{
-    AuditFilter, BlobSource, BodyFormat, CapsuleHandle, CommitRef, ExistingEntryMode, ExportFormat,
+    AuditFilter, BlobSource, BodyFormat, CommitRef, ExistingEntryMode, ExportFormat,
     ImportFilesRequest, ImportMode, ImportOutcome, ImportReport, ImportSource, RiskClass, Role,
     Scheme, StoreError, StoreWrite, export, import, query_audit,
 };
 
-use crate::stage::{Stage, access, fill, uri};
+use crate::{
+    session::TestSession,
+    stage::{Stage, access, fill, uri},
+};
 
 async fn take(
-    session: &CapsuleHandle,
+    session: &TestSession,
     source: &Path,
     form: ImportSource,
 ) -> Result<ImportReport, StoreError> {
@@ -136,7 +139,7 @@ async fn rich() -> Stage {
 async fn kept(stage: &Stage) -> Vec<String> {
     let owner = stage.owner().await;
     let mut all = Vec::new();
-    for meta in owner.list(capdeck_capsule::ListQuery::default()).await.unwrap().items {
+    for meta in owner.list(capdeck_capsule::ListQuery::default()).await.unwrap().entries {
         let entry = owner.read(&meta.uri, None).await.unwrap().entry;
         let blob = owner.read_blob(&meta.uri, None).await.ok().map(|blob| blob.bytes);
         let commit = meta.commit_at_write.map(|commit| commit.hash);
@@ -163,7 +166,7 @@ async fn a_round_trip_keeps_what_writers_gave() {
     let before = kept(&stage).await;
     for form in [ExportFormat::Folder, ExportFormat::Tar] {
         let path = target.path().join(format!("{form:?}"));
-        let report = export(&stage.owner().await, form, &path).await.unwrap();
+        let report = export(&stage.owner().await.0, form, &path).await.unwrap();
         assert_eq!((report.entries, report.blobs), (8, 1));
         let other = Stage::new().await;
         let importer = other.handle("importer", access(Role::Owner, &[], &[])).await;
@@ -252,7 +255,7 @@ async fn an_archive_that_tar_made_is_read() {
     let stage = rich().await;
     let target = tempfile::tempdir().unwrap();
     let folder = target.path().join("out");
-    export(&stage.owner().await, ExportFormat::Folder, &folder).await.unwrap();
+    export(&stage.owner().await.0, ExportFormat::Folder, &folder).await.unwrap();
     for options in [&["--format=gnu"][..], &["--format=pax"], &["--format=ustar"]] {
         let archive = packed(&folder, options, &["."]);
         let other = Stage::new().await;
@@ -409,7 +412,7 @@ async fn a_damaged_archive_is_refused_whole() {
         let told = format!("{refused} {}", source.unwrap_or_default());
         assert!(told.contains(expected), "{name}: {told}");
     }
-    assert!(owner.list(capdeck_capsule::ListQuery::default()).await.unwrap().items.is_empty());
+    assert!(owner.list(capdeck_capsule::ListQuery::default()).await.unwrap().entries.is_empty());
 }
 
 /// Everything is checked before anything is written, and a rehearsal says the same.

@@ -12,6 +12,7 @@ mod import;
 mod messages;
 mod records;
 mod search;
+mod session;
 mod stage;
 mod storage;
 mod transfer;

@@ -3,13 +3,16 @@
 use std::fs;
 
 use capdeck_capsule::{
-    CapsuleAuthor, CapsuleHandle, PollSignalsRequest, Role, SendSignalRequest, StoreLimits,
-    StoreOptions, StoreWrite, WriteDurability,
+    CapsuleAuthor, PollSignalsRequest, Role, SendSignalRequest, StoreLimits, StoreOptions,
+    StoreWrite, WriteDurability,
 };
 
-use crate::stage::{Stage, access, fill, options, uri};
+use crate::{
+    session::TestSession,
+    stage::{Stage, access, fill, options, uri},
+};
 
-async fn kinds(session: &CapsuleHandle, request: PollSignalsRequest) -> Vec<String> {
+async fn kinds(session: &TestSession, request: PollSignalsRequest) -> Vec<String> {
     session
         .poll_signals(request)
         .await
@@ -129,7 +132,8 @@ async fn memory_is_private_to_its_principal_or_name() {
     let named = |name: &str, principal: Option<&str>| {
         let author = CapsuleAuthor::client(name);
         let author = principal.map_or(author.clone(), |principal| author.principal(principal));
-        stage.capsules.handle("team", author, access(Role::Reader, &[], &[]))
+        let opening = stage.capsules.handle("team", author, access(Role::Reader, &[], &[]));
+        async move { opening.await.map(TestSession) }
     };
     let one = named("claude", None).await.unwrap();
     one.memory_set("plan.next", "write tests").await.unwrap();

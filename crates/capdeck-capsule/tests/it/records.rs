@@ -8,7 +8,10 @@ use capdeck_capsule::{
     StoreOptions, StoreWrite, query_audit, verify_audit,
 };
 
-use crate::stage::{Stage, access, fill, options, uri};
+use crate::{
+    session::TestSession,
+    stage::{Stage, access, fill, options, uri},
+};
 
 #[tokio::test]
 async fn spec_26_22_each_call_is_one_line_without_content() {
@@ -195,7 +198,8 @@ async fn a_share_is_opened_by_its_token_alone() {
         assert!(stage.capsules.share_by_token(wrong).is_none(), "{wrong}");
     }
     let author = CapsuleAuthor::client("ci").principal(&found.principal);
-    let session = stage.capsules.handle(&found.capsule, author, found.access).await.unwrap();
+    let session =
+        stage.capsules.handle(&found.capsule, author, found.access).await.map(TestSession).unwrap();
     assert!(session.write(StoreWrite::create(uri("notes://ci/run"), "x")).await.is_ok());
     assert!(session.write(StoreWrite::create(uri("notes://other"), "x")).await.is_err());
     assert_eq!(stage.capsules.shares("team").unwrap().len(), 2);

@@ -2,11 +2,14 @@
 
 use capdeck_capsule::{CapsuleAuthor, RiskClass, Role, SearchQuery, StoreWrite};
 
-use crate::stage::{Stage, access, fill, uri};
+use crate::{
+    session::TestSession,
+    stage::{Stage, access, fill, uri},
+};
 
-async fn found(session: &capdeck_capsule::CapsuleHandle, request: SearchQuery) -> Vec<String> {
+async fn found(session: &TestSession, request: SearchQuery) -> Vec<String> {
     let page = session.search(request).await.unwrap();
-    page.hits.into_iter().map(|hit| hit.meta.uri.to_string()).collect()
+    page.hits.into_iter().map(|hit| hit.info.uri.to_string()).collect()
 }
 
 async fn library() -> Stage {
@@ -60,6 +63,7 @@ async fn filters_narrow_and_pages_go_on() {
             access(Role::Writer, &[], &[]),
         )
         .await
+        .map(TestSession)
         .unwrap();
     let tags = Some(vec!["ops".to_owned()]);
     other
@@ -114,7 +118,7 @@ async fn filters_narrow_and_pages_go_on() {
     loop {
         let page = owner.search(request.clone()).await.unwrap();
         assert_eq!(page.total, 3);
-        seen.extend(page.hits.into_iter().map(|hit| hit.meta.uri.to_string()));
+        seen.extend(page.hits.into_iter().map(|hit| hit.info.uri.to_string()));
         match page.next_cursor {
             Some(cursor) => request.cursor = Some(cursor),
             None => break,

@@ -1,10 +1,12 @@
 //! A data folder of its own for each test.
 
 use capdeck_capsule::{
-    CapsuleAccess, CapsuleAuthor, CapsuleHandle, CapsuleRegistry, CapsuleUpdate, EntryScope,
-    EntryUri, Role, StoreOptions, StoreWrite, WriteDurability,
+    CapsuleAccess, CapsuleAuthor, CapsuleRegistry, CapsuleUpdate, EntryScope, EntryUri, Role,
+    StoreOptions, StoreWrite, WriteDurability,
 };
 use tempfile::TempDir;
+
+use crate::session::TestSession;
 
 /// A data folder with one capsule, `team`.
 pub(crate) struct Stage {
@@ -30,12 +32,13 @@ impl Stage {
         self.capsules.root("team").unwrap()
     }
 
-    pub(crate) async fn owner(&self) -> CapsuleHandle {
+    pub(crate) async fn owner(&self) -> TestSession {
         self.handle("tester", CapsuleAccess::owner()).await
     }
 
-    pub(crate) async fn handle(&self, client: &str, access: CapsuleAccess) -> CapsuleHandle {
-        self.capsules.handle("team", CapsuleAuthor::client(client), access).await.unwrap()
+    pub(crate) async fn handle(&self, client: &str, access: CapsuleAccess) -> TestSession {
+        let author = CapsuleAuthor::client(client);
+        TestSession(self.capsules.handle("team", author, access).await.unwrap())
     }
 
     /// The same folder in a new process, as far as that can be had in one.
@@ -64,7 +67,7 @@ pub(crate) fn uri(text: &str) -> EntryUri {
 }
 
 /// Writes bodies to addresses.
-pub(crate) async fn fill(session: &CapsuleHandle, entries: &[(&str, &str)]) {
+pub(crate) async fn fill(session: &TestSession, entries: &[(&str, &str)]) {
     for (address, body) in entries {
         session.write(StoreWrite::replace(uri(address), *body)).await.unwrap();
     }

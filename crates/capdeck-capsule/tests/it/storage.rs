@@ -7,7 +7,10 @@ use capdeck_capsule::{
     Scheme, StoreError, StoreMode, StoreOptions, StoreWrite,
 };
 
-use crate::stage::{Stage, access, fill, options, uri};
+use crate::{
+    session::TestSession,
+    stage::{Stage, access, fill, options, uri},
+};
 
 #[tokio::test]
 async fn entries_are_plain_files_in_the_known_layout() {
@@ -88,7 +91,7 @@ async fn everything_is_there_after_a_restart() {
     assert_eq!(owner.restore(&uri("docs://gone"), 1, None).await.unwrap().version, 2);
     let kept = owner.write(StoreWrite::replace(uri("docs://a"), "four")).await.unwrap();
     let meta = owner.read(&uri("docs://a"), None).await.unwrap().entry.meta;
-    assert_eq!((kept.version, meta.title.as_deref(), meta.tags.len()), (4, Some("Title"), 1));
+    assert_eq!((kept.version, meta.title.as_str(), meta.tags.len()), (4, "Title", 1));
 }
 
 #[tokio::test]
@@ -257,8 +260,8 @@ async fn listings_come_in_pages() {
         let mut seen = Vec::new();
         loop {
             let page = owner.list(request.clone()).await.unwrap();
-            assert!(page.items.len() <= 10);
-            seen.extend(page.items.into_iter().map(|meta| meta.uri.to_string()));
+            assert!(page.entries.len() <= 10);
+            seen.extend(page.entries.into_iter().map(|meta| meta.uri.to_string()));
             match page.next_cursor {
                 Some(cursor) => request.cursor = Some(cursor),
                 None => break,
@@ -271,7 +274,7 @@ async fn listings_come_in_pages() {
         assert_eq!(owner.list(other).await.unwrap_err().code(), "bad_cursor");
     }
     let even = ListQuery { tag: Some("even".to_owned()), ..ListQuery::default() };
-    assert_eq!(owner.list(even).await.unwrap().items.len(), 12);
+    assert_eq!(owner.list(even).await.unwrap().entries.len(), 12);
     let bad = ListQuery { cursor: Some("nonsense".to_owned()), ..ListQuery::default() };
     assert_eq!(owner.list(bad).await.unwrap_err().code(), "bad_cursor");
 }
@@ -310,6 +313,7 @@ async fn spec_26_24_a_second_opener_is_refused_and_readers_are_not() {
             capdeck_capsule::CapsuleAccess::owner(),
         )
         .await
+        .map(TestSession)
         .unwrap();
     assert_eq!(session.read(&uri("docs://a"), None).await.unwrap().entry.body, "x");
     assert_eq!(
@@ -353,6 +357,7 @@ async fn capsules_are_made_renamed_and_taken_away() {
         .capsules
         .handle("renamed", author, capdeck_capsule::CapsuleAccess::owner())
         .await
+        .map(TestSession)
         .unwrap();
     stage.capsules.delete("Renamed").await.unwrap();
     // A session that is still held does not bring the folder back.

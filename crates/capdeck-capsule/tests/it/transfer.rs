@@ -81,7 +81,7 @@ async fn tar_can_read_the_archive() {
         existing: ExistingEntryMode::Replace,
         mode: ImportMode::Write,
     };
-    let imported = import(&other.owner().await, &request).await.unwrap();
+    let imported = import(&other.owner().await.0, &request).await.unwrap();
     assert_eq!((imported.entries.len(), imported.skipped.len()), (6, 0), "{imported:?}");
 }
 

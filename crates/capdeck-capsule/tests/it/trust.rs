@@ -7,7 +7,10 @@ use capdeck_capsule::{
     StoreWrite,
 };
 
-use crate::stage::{Stage, access, fill, uri};
+use crate::{
+    session::TestSession,
+    stage::{Stage, access, fill, uri},
+};
 
 #[tokio::test]
 async fn spec_26_9_the_class_is_inferred_with_its_reason() {
@@ -62,6 +65,7 @@ async fn spec_26_11_authorship_is_never_the_writers_word() {
         .capsules
         .handle("team", author, access(capdeck_capsule::Role::Writer, &[], &[]))
         .await
+        .map(TestSession)
         .unwrap();
     let body = "---\nuri: docs://a\nversion: 99\nwritten_by: root\nwritten_at: 1999-01-01T00:00:00Z\n---\ntext";
     let commit = Some(CommitRef::claimed("7f2a1c9").unwrap());
@@ -91,12 +95,16 @@ impl AnchorProject for Tree {
     fn changed_since(&self, _anchor: &str, _commit: &str) -> Option<bool> {
         None
     }
+
+    fn head(&self) -> Option<CommitRef> {
+        None
+    }
 }
 
 #[tokio::test]
 async fn stale_entries_are_marked_and_come_later() {
     let stage = Stage::new().await;
-    let owner = stage.owner().await.in_project(Arc::new(Tree));
+    let owner = TestSession(stage.owner().await.0.in_project(Arc::new(Tree)));
     fill(
         &owner,
         &[
@@ -106,12 +114,12 @@ async fn stale_entries_are_marked_and_come_later() {
     )
     .await;
     let read = owner.read(&uri("docs://gone"), None).await.unwrap();
-    assert_eq!(read.anchors.anchors[0].state, AnchorState::Missing);
+    assert_eq!(read.anchors[0].state, AnchorState::Missing);
     assert!(read.text.contains("src/gone.rs (MISSING)"));
     let hits = owner.search(SearchQuery::words("deploy")).await.unwrap().hits;
     let order: Vec<(&str, bool)> =
-        hits.iter().map(|hit| (hit.meta.uri.as_str(), hit.is_stale)).collect();
+        hits.iter().map(|hit| (hit.info.uri.as_str(), hit.stale)).collect();
     assert_eq!(order, [("docs://here", false), ("docs://gone", true)]);
     let plain = stage.owner().await.search(SearchQuery::words("deploy")).await.unwrap().hits;
-    assert_eq!(plain[0].meta.uri.as_str(), "docs://gone");
+    assert_eq!(plain[0].info.uri.as_str(), "docs://gone");
 }

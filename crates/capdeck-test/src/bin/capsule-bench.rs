@@ -22,6 +22,7 @@ use std::{
 use capdeck_capsule::{
     CapsuleAccess, CapsuleAuthor, CapsuleHandle, CapsuleRegistry, CapsuleUpdate, EntryUri,
     FileStore, SearchQuery, Store as _, StoreOptions, StoreWrite, WriteDurability,
+    service::{ReadBody, ReadRequest},
 };
 use capdeck_test::bench::{
     CapsuleComparison, CapsuleFigures, CapsuleRow, ClosedLoop, OpenFigures, render_capsules,
@@ -236,7 +237,7 @@ async fn open(folder: &Path, durability: WriteDurability) -> (CapsuleRegistry, C
 async fn fill_capsule(folder: &Path) {
     let (capsules, session) = open(folder, WriteDurability::Cached).await;
     for number in 0..ENTRIES {
-        session.write(StoreWrite::create(uri(number), body(number))).await.unwrap();
+        session.put(StoreWrite::create(uri(number), body(number))).await.unwrap();
     }
     capsules.close().await;
 }
@@ -260,12 +261,16 @@ async fn load_capsule(
                 let call = Instant::now();
                 match content {
                     Some(body) => {
-                        drop(session.write(StoreWrite::replace(entry, body)).await.unwrap());
+                        drop(session.put(StoreWrite::replace(entry, body)).await.unwrap());
                     }
                     None if work == BenchWork::Read => {
                         drop(store.read(&entry, None).await.unwrap());
                     }
-                    None => drop(session.read(&entry, None).await.unwrap()),
+                    None => {
+                        let (uri, body) = (entry.to_string(), ReadBody::Banded);
+                        let read = ReadRequest { uri, version: None, body };
+                        drop(session.read(read).await.unwrap());
+                    }
                 }
                 times.push(call.elapsed());
                 if started.elapsed() > SPAN {

@@ -86,6 +86,10 @@ impl AnchorProject for Tree {
         assert_eq!(commit, "7f2a1c9");
         Some(anchor == "src/changed.rs")
     }
+
+    fn head(&self) -> Option<CommitRef> {
+        None
+    }
 }
 
 #[test]
