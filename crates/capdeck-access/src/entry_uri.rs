@@ -217,14 +217,6 @@ impl fmt::Debug for EntryUri {
     }
 }
 
-impl std::str::FromStr for EntryUri {
-    type Err = UriError;
-
-    fn from_str(text: &str) -> Result<Self, UriError> {
-        Self::parse(text)
-    }
-}
-
 impl TryFrom<String> for EntryUri {
     type Error = UriError;
 
