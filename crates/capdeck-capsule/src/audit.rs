@@ -150,7 +150,7 @@ impl ChainedAuditLog {
         appended
     }
 
-    /// Writes those lines of changes that the log does not have: their process ended before it wrote them. Each tells in
+    /// Writes those lines of changes that the log does not have: their process ended before it wrote them. Each has in
     /// `seq` a number that its line in the log has to be above. Returns how many there were.
     pub(crate) fn recover(&self, lines: Vec<AuditLogLine>) -> io::Result<usize> {
         let mut inner = self.inner.lock();

@@ -7,11 +7,11 @@ use crate::trust::one_line;
 
 /// Characters kept of a name.
 const MAX_NAME: usize = 100;
-/// Who writes where nobody has to sign in: the owner of this machine, and the programs that it starts.
+/// Who writes where no sign-in is required: the owner of this machine, and the programs that it starts.
 const LOCAL: &str = "local";
 
 /// The caller's identity. The host makes it from the connection; nothing of it comes from a call's arguments.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "SignalSender")]
 pub struct CapsuleAuthor {
     /// What the client calls itself (`clientInfo.name`): a claim, not an identity.
@@ -35,13 +35,7 @@ impl CapsuleAuthor {
             name if name.is_empty() => "unknown".to_owned(),
             name => name,
         };
-        Self {
-            client,
-            client_version: None,
-            principal: None,
-            principal_name: None,
-            connection: None,
-        }
+        Self { client, ..Self::default() }
     }
 
     /// With the client's version.

@@ -80,7 +80,7 @@ impl CapsuleHandle {
         author: CapsuleAuthor,
         clock: StoreClock,
     ) -> Self {
-        let by = ChangeAuthor { author: Arc::new(author), role: Some(access.role) };
+        let by = ChangeAuthor { author: Arc::new(author), role: access.role };
         let (capsule, access) = (Arc::new(capsule), Arc::new(access));
         Self { entries: ScopedStore { capsule, store, access, by, clock, project: None }, audit }
     }
@@ -314,8 +314,8 @@ impl CapsuleHandle {
             }
         });
         // A call that has nothing to wait for is over at once and needs no task of its own.
-        let begun = poll_fn(|context| Poll::Ready(call.as_mut().poll(context))).await;
-        if let Poll::Ready(result) = begun {
+        let first_poll = poll_fn(|context| Poll::Ready(call.as_mut().poll(context))).await;
+        if let Poll::Ready(result) = first_poll {
             return result;
         }
         finished(tokio::spawn(call).await).map_err(unfinished())?

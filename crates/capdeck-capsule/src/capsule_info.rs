@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use crate::{
     StoreError,
     file_store::{StoreDisk, read_file},
-    trust::one_line,
+    trust::is_line,
 };
 
 const MAX_NAME: usize = 100;
@@ -82,7 +82,7 @@ pub enum NameScope {
     #[default]
     All,
     /// Those of the capsules with these ids, for callers that may know of no other. The id of a capsule that is made like
-    /// this has a random part, so that neither a refusal nor the id tells whether there is a capsule beside them.
+    /// this has a random part, so that neither a refusal nor the id reveals whether there is a capsule beside them.
     Among(Vec<String>),
 }
 
@@ -153,7 +153,7 @@ pub(crate) fn check_text(
 ) -> Result<(), StoreError> {
     let invalid = |what, reason: String| Err(StoreError::InvalidInput { what, reason });
     if let Some(name) = &update.name {
-        if name.is_empty() || name.chars().count() > MAX_NAME || one_line(name) != *name {
+        if !is_line(name, MAX_NAME) {
             return invalid("name", format!("1 to {MAX_NAME} characters on one line"));
         }
         if RESERVED.iter().any(|reserved| name.eq_ignore_ascii_case(reserved)) {

@@ -76,12 +76,12 @@ impl CapsuleRegistry {
         Ok(Self { inner: Arc::new(inner), author, names: NameScope::All })
     }
 
-    /// The same capsules, with somebody else to be named for what is done through this clone.
+    /// The same capsules, with another author for what is done through this clone.
     pub fn acting_for(&self, author: CapsuleAuthor) -> Self {
         Self { author: Arc::new(author), ..self.clone() }
     }
 
-    /// The same, for somebody who may learn of these capsules only by a name that is taken.
+    /// The same, for a caller who may learn of these capsules only by a name that is taken.
     pub(crate) fn knowing(self, names: NameScope) -> Self {
         Self { names, ..self }
     }
@@ -213,8 +213,8 @@ impl CapsuleRegistry {
         Ok(CapsuleHandle::new(info, Arc::new(store), access, audit, author, clock))
     }
 
-    /// Writes down that somebody named a capsule that they do not reach, or that does not exist. What they named is no
-    /// part of it: it may be anything.
+    /// Records that a caller named a capsule that it does not reach, or that does not exist. The name is no part of it: it
+    /// may be anything.
     pub fn record_unreachable_capsule(&self) {
         self.record_denial("capsule.open", "not_found");
     }
@@ -256,7 +256,7 @@ impl CapsuleRegistry {
         self.change("audit.prune", AuditSubject::default(), prune).await
     }
 
-    /// Changes the records and writes the line of it, whether or not somebody waits. `subject` is what the line speaks of;
+    /// Changes the records and writes the line of it, whether or not the caller waits. `subject` is what the line speaks of;
     /// the change may name it when it is known.
     async fn change<T: Send + 'static>(
         &self,
@@ -279,7 +279,7 @@ impl CapsuleRegistry {
                 error_code: error.map(|error| error.code().as_str().to_owned()),
                 ..AuditLogLine::new(&author, action)
             });
-            // What failed is told as it is: nothing was done that could be unrecorded.
+            // A failure is returned as it is: nothing was done that could be unrecorded.
             result.and_then(|done| recorded.map(|()| done))
         })
         .await
@@ -360,7 +360,7 @@ impl CapsuleRegistryInner {
     }
 }
 
-/// Takes the lock of a data folder, or tells who has it.
+/// Takes the lock of a data folder, or fails with who has it.
 fn take_lock(folder: &Path) -> Result<File, StoreError> {
     let failed = || StoreError::io(format!("lock `{}`", folder.display()));
     let mut options = private_file();

@@ -1,4 +1,4 @@
-//! Told as they happen: which entries changed.
+//! Which entries changed, as it happens.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub enum ChangeKind {
 }
 
 impl ChangeKind {
-    /// The kind of the signal that tells it.
+    /// The kind of the signal about it.
     pub(crate) fn signal(self) -> &'static str {
         match self {
             Self::Created => "entry.created",

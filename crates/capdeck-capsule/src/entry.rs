@@ -105,7 +105,7 @@ pub enum PromotionReason {
 #[serde(try_from = "String", into = "String")]
 pub struct CommitRef {
     pub hash: String,
-    /// The writer said so and nobody checked.
+    /// The writer said so; it was not checked.
     pub is_claimed: bool,
 }
 

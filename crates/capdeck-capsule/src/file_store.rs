@@ -2,7 +2,6 @@
 
 mod blobs;
 mod capsule_files;
-mod commit;
 mod disk;
 mod engine;
 mod entry_cache;
@@ -12,7 +11,6 @@ mod journal_record;
 mod layout;
 mod live_index;
 mod memory_file;
-mod quota;
 mod recovery;
 mod remove_entry;
 mod scan;
@@ -53,7 +51,7 @@ use crate::{
 /// Threads that may wait for one capsule's disk at the same time.
 const MAX_BLOCKING_THREADS: usize = 64;
 
-/// A capsule in a folder. Whoever opens it for writing holds the lock of the data folder: see [`crate::CapsuleRegistry`].
+/// A capsule in a folder. It is opened for writing only under the lock of the data folder: see [`crate::CapsuleRegistry`].
 #[derive(Debug, Clone)]
 pub struct FileStore {
     pub(crate) engine: Arc<StoreEngine>,
@@ -102,7 +100,7 @@ impl FileStore {
         self.engine.lock.lock().take();
     }
 
-    /// Does something on a thread that may block. It is finished even when nobody waits for it any more. The index follows
+    /// Does something on a thread that may block. It is finished even when its caller stops waiting. The index follows
     /// after the answer.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
@@ -111,14 +109,14 @@ impl FileStore {
         let engine = Arc::clone(&self.engine);
         let permit = Arc::clone(&self.running).acquire_owned().await;
         let permit = permit.map_err(|_| StoreError::Closed)?;
-        let (tell, told) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         let running = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            // Nobody may be waiting for it any more.
-            tell.send(work(&engine)).ok();
+            // The caller may have stopped waiting.
+            sender.send(work(&engine)).ok();
             engine.index.catch_up();
         });
-        if let Ok(result) = told.await {
+        if let Ok(result) = receiver.await {
             return result;
         }
         finished(running.await).map_err(StoreError::io("work on the capsule"))?;

@@ -29,7 +29,7 @@ pub struct WriteConflict {
 pub struct MergeProposal {
     /// With conflict markers where both changed the same lines.
     pub text: String,
-    /// Places that somebody must decide; 0 means the text can be written as it is.
+    /// Places to decide; 0 means the text can be written as it is.
     pub conflicts: usize,
 }
 

@@ -80,7 +80,7 @@ impl Default for StoreLimits {
     }
 }
 
-/// Tells the time. Nothing relies on it going forward.
+/// The time. Nothing relies on it going forward.
 #[derive(Clone)]
 pub struct StoreClock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 

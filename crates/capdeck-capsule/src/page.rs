@@ -1,4 +1,4 @@
-//! Listings in pages, with cursors that say nothing to whoever holds them.
+//! Listings in pages, with opaque cursors.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::Serialize;

@@ -54,20 +54,20 @@ fn append(text: &str, added: &str) -> String {
 }
 
 fn section(text: &str, heading: &str, new: &str) -> Result<String, String> {
-    let wanted = heading.trim().trim_start_matches('#').trim();
+    let title = heading.trim().trim_start_matches('#').trim();
     let headings = headings(text);
     let named: Vec<usize> = headings
         .iter()
         .enumerate()
-        .filter(|(_, found)| found.title == wanted)
+        .filter(|(_, found)| found.title == title)
         .map(|(place, _)| place)
         .collect();
     let &[place] = named.as_slice() else {
         let known: Vec<String> =
             headings.iter().take(20).map(|found| format!("`{}`", found.title)).collect();
         return Err(match named.len() {
-            0 => format!("there is no heading `{wanted}`; there are: {}", known.join(", ")),
-            many => format!("the heading `{wanted}` occurs {many} times"),
+            0 => format!("there is no heading `{title}`; there are: {}", known.join(", ")),
+            many => format!("the heading `{title}` occurs {many} times"),
         });
     };
     let Some(start) = headings.get(place) else { return Ok(text.to_owned()) };

@@ -46,7 +46,7 @@ pub trait CapsuleService: fmt::Debug + Send + Sync {
     /// What changes within the caller's reach, from now on.
     async fn changes(&self, caller: CapsuleCaller) -> Result<CapsuleChanges, CapsuleError>;
 
-    /// Finishes what was begun and releases the data folder.
+    /// Finishes what was started and releases the data folder.
     async fn close(&self);
 }
 

@@ -1,4 +1,4 @@
-//! Local shares: a role on a part of a capsule for whoever holds a token.
+//! Local shares: a role on a part of a capsule for the holder of a token.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use jiff::{SignedDuration, Timestamp};
@@ -8,12 +8,12 @@ use subtle::ConstantTimeEq as _;
 
 use crate::{
     CapsuleAccess, CapsuleAuthor, CapsuleInfo, EntryScope, StoreError, digest::sha256_hex,
-    service::AddShareRequest, trust::one_line,
+    service::AddShareRequest, trust::is_line,
 };
 
-/// What tokens start with, so that scanners for leaked secrets can tell them.
+/// What tokens start with, so that scanners for leaked secrets recognise them.
 const PREFIX: &str = "cap_sh_";
-/// The start of a token that is kept to tell shares apart.
+/// The start of a token that is shown to distinguish shares.
 const TOKEN_HINT_LENGTH: usize = 4;
 const MAX_NAME: usize = 100;
 /// How long a share lasts when its maker names no end.
@@ -134,10 +134,7 @@ impl ShareRecord {
         author: &CapsuleAuthor,
         now: Timestamp,
     ) -> Result<(Self, ShareToken), StoreError> {
-        if new.name.is_empty()
-            || new.name.chars().count() > MAX_NAME
-            || one_line(&new.name) != new.name
-        {
+        if !is_line(&new.name, MAX_NAME) {
             let reason = format!("1 to {MAX_NAME} characters on one line");
             return Err(StoreError::InvalidInput { what: "name", reason });
         }

@@ -1,4 +1,4 @@
-//! Short messages of a capsule: what agents tell each other, and what changed.
+//! Short messages of a capsule: messages between agents, and what changed.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -18,7 +18,7 @@ const MAX_TEXT_BYTES: usize = 4 * 1024;
 const MAX_DATA_BYTES: usize = 8 * 1024;
 
 /// A short message of a capsule. Ids grow in the order in which signals were sent, and tell nothing else.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Signal {
     pub id: String,
     pub ts: Timestamp,
@@ -51,17 +51,7 @@ pub struct SignalPage {
 impl Signal {
     /// A signal of a kind with nothing else. Its id and time are set when it is appended.
     pub(crate) fn new(kind: impl Into<String>, from: CapsuleAuthor) -> Self {
-        Self {
-            id: String::new(),
-            ts: Timestamp::UNIX_EPOCH,
-            from,
-            kind: kind.into(),
-            text: None,
-            uri: None,
-            version: None,
-            to: None,
-            data: None,
-        }
+        Self { from, kind: kind.into(), ..Self::default() }
     }
 }
 

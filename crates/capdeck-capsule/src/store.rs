@@ -29,7 +29,7 @@ use crate::{
 /// - **Durable.** A change that was confirmed survives a crash of the process and a loss of power, as far as
 ///   [`crate::WriteDurability`] was asked for. After a crash each change that was not confirmed is either whole or absent, and
 ///   the audit has exactly one line for each that is whole.
-/// - **Finished.** A change that was begun is finished even when its caller stops waiting.
+/// - **Finished.** A change that was started is finished even when its caller stops waiting.
 /// - **Repeatable.** A write with the idempotency key of an earlier one and the same content returns the first outcome and
 ///   changes nothing.
 /// - **Scoped.** What the `scope` of a request does not reach is treated as if it did not exist: it is neither listed nor
@@ -143,8 +143,8 @@ pub trait Store: Send + Sync {
 #[derive(Debug, Clone)]
 pub struct ChangeAuthor {
     pub author: Arc<CapsuleAuthor>,
-    /// What it is done as; without a role no line is written.
-    pub role: Option<Role>,
+    /// What it is done as.
+    pub role: Role,
 }
 
 /// An agent's memory by its keys.

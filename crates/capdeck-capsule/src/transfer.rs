@@ -1,7 +1,7 @@
 //! Capsules into other forms, and other forms into capsules.
 //!
 //! What a writer gave survives the way out and in: bodies, titles, tags, classes, cited files, blobs, schemes. Who wrote
-//! it, when, and in which version is witnessed by a host and made anew, since nobody can check what an archive says.
+//! it, when, and in which version is witnessed by a host and new here, since what an archive says cannot be checked.
 
 mod archive;
 mod export;

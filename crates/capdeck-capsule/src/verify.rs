@@ -79,7 +79,7 @@ fn verify(engine: &StoreEngine) -> VerifyReport {
     }
     check.blobs();
     check.signals();
-    match verify_audit(&engine.files.layout.logs(), "") {
+    match verify_audit(&engine.files.layout.folder("logs"), "") {
         Ok(audit) => check.report.audit = audit,
         Err(error) => check.unreadable("logs", &error),
     }
@@ -192,10 +192,11 @@ impl CapsuleCheck<'_> {
     }
 
     fn blobs(&mut self) {
-        let found = list_folder(&self.engine.files.layout.blobs()).unwrap_or_else(|error| {
-            self.unreadable("blobs", &error);
-            Vec::new()
-        });
+        let found =
+            list_folder(&self.engine.files.layout.folder("blobs")).unwrap_or_else(|error| {
+                self.unreadable("blobs", &error);
+                Vec::new()
+            });
         for entry in found {
             let name = entry.file_name().to_string_lossy().into_owned();
             self.report.blobs += 1;
@@ -225,7 +226,7 @@ impl CapsuleCheck<'_> {
 
     fn check_signals(&mut self) -> io::Result<()> {
         let mut before: Option<SignalLine> = None;
-        for (_, path) in day_file::days(&self.engine.files.layout.signals(), "")? {
+        for (_, path) in day_file::days(&self.engine.files.layout.folder("signals"), "")? {
             for line in day_file::lines::<SignalLine>(&path)? {
                 let line = line?;
                 self.report.signals += 1;
@@ -248,7 +249,7 @@ fn undeclared_folders(engine: &StoreEngine) -> io::Result<Vec<String>> {
     let declared: Vec<_> =
         engine.state.read().schemes.iter().map(|scheme| layout.scheme_folder(scheme)).collect();
     let mut found = Vec::new();
-    for entry in list_folder(&layout.custom_entries())? {
+    for entry in list_folder(&layout.folder("entries"))? {
         if entry.file_type()?.is_dir() && !declared.contains(&entry.path()) {
             found.push(layout.display_path(&entry.path()));
         }

@@ -19,7 +19,7 @@ pub struct StoreWrite {
     pub title: Option<String>,
     /// Absent: the tags stay.
     pub tags: Option<Vec<String>>,
-    /// Absent: told from the body.
+    /// Absent: chosen by the body.
     pub risk_class: Option<RiskClass>,
     /// Files the body is about, besides those found in it.
     pub file_anchors: Vec<String>,

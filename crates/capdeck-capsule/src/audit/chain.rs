@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use super::{
     AuditLogLine, NO_HASH,
     head::{HeadFile, HeadRecord, read_head},
-    line::sealed,
 };
 use crate::{
     day_file::{self, DayFile},
@@ -170,7 +169,7 @@ fn log_end(days: &[(Date, PathBuf)]) -> io::Result<(u64, String)> {
         let Some(line) = day_file::last_line(path)? else { continue };
         return Ok(match serde_json::from_str::<AuditLogLine>(&line) {
             Ok(line) => (line.seq, line.h),
-            // The chain goes on from what is there; a verification tells that it is no line of ours.
+            // The chain goes on from what is there; a verification reports that it is no line of ours.
             Err(_) => (0, sha256_hex(line.as_bytes())),
         });
     }
@@ -210,4 +209,10 @@ fn hash_of(days: &[(Date, PathBuf)], seq: u64) -> io::Result<Option<String>> {
         }
     }
     Ok(None)
+}
+
+/// A line with its own hash added, as it is in the file.
+fn sealed(text: &str, hash: &str) -> String {
+    let open = text.strip_suffix('}').unwrap_or(text);
+    format!("{open},\"h\":\"{hash}\"}}\n")
 }

@@ -1,4 +1,4 @@
-//! One line of an audit, and how it is sealed with its hash.
+//! One line of an audit.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{CapsuleAuthor, EntryUri, Role};
 
 /// One call as it is kept.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "AuditLine")]
 pub struct AuditLogLine {
     pub ts: Timestamp,
@@ -55,9 +55,10 @@ pub struct AuditLogLine {
 }
 
 /// How a call ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AuditOutcome {
+    #[default]
     Ok,
     Denied,
     Error,
@@ -79,42 +80,14 @@ impl AuditLogLine {
     /// The line of a call that went well. Its time and its place in the chain are set when it is appended.
     pub(crate) fn new(author: &CapsuleAuthor, action: impl Into<String>) -> Self {
         Self {
-            ts: Timestamp::UNIX_EPOCH,
             agent: author.client.clone(),
             action: action.into(),
-            capsule: None,
-            subject: None,
-            share: None,
-            uri: None,
-            version: None,
-            outcome: AuditOutcome::Ok,
-            error_code: None,
-            self_approved: None,
-            role: None,
-            bytes: None,
             metadata: AuditOrigin {
                 connection_id: author.connection.clone(),
                 principal_id: author.principal.clone(),
                 client_version: author.client_version.clone(),
             },
-            change_id: None,
-            recovered_at: None,
-            seq: 0,
-            prev: String::new(),
-            h: String::new(),
+            ..Self::default()
         }
     }
-}
-
-/// A line with its own hash added, as it is in the file.
-pub(super) fn sealed(text: &str, hash: &str) -> String {
-    let open = text.strip_suffix('}').unwrap_or(text);
-    format!("{open},\"h\":\"{hash}\"}}\n")
-}
-
-/// A line of a file without its hash, and the hash.
-pub(super) fn unsealed(line: &str) -> Option<(String, &str)> {
-    const FIELD: &str = ",\"h\":\"";
-    let (open, hash) = line.rsplit_once(FIELD)?;
-    Some((format!("{open}}}"), hash.strip_suffix("\"}")?))
 }

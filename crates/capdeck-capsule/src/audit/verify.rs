@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use super::{
     AuditLogLine, NO_HASH,
     head::{HeadRecord, head_path, read_head},
-    line::unsealed,
 };
 use crate::{day_file, digest::sha256_hex};
 
@@ -122,4 +121,11 @@ fn against_head(report: &AuditReport, head: &HeadRecord, at_head: Option<&str>) 
         found.push(format!("line {seq} of the log is not the one that was written"));
     }
     found
+}
+
+/// A line of a file without its hash, and the hash.
+fn unsealed(line: &str) -> Option<(String, &str)> {
+    const FIELD: &str = ",\"h\":\"";
+    let (open, hash) = line.rsplit_once(FIELD)?;
+    Some((format!("{open}}}"), hash.strip_suffix("\"}")?))
 }

@@ -174,7 +174,7 @@ impl ScopedStore {
         StoreError::require_role(self.access.role, needed, action)
     }
 
-    /// Schemes are the whole capsule's, so a part of it is not enough: a name that is taken would tell of a hidden one.
+    /// Schemes are the whole capsule's, so a part of it is not enough: a name that is taken would reveal a hidden one.
     pub(super) fn require_whole_owner(&self, action: &'static str) -> Result<(), StoreError> {
         self.require(Role::Owner, action)?;
         if self.access.scope.is_all() {

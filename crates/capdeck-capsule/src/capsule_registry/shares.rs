@@ -53,7 +53,7 @@ impl CapsuleRegistry {
     /// Revokes a share; its token opens nothing from now on.
     pub async fn revoke_share(&self, share: &str) -> Result<(), StoreError> {
         let id = share.to_owned();
-        // What somebody calls a share is no name for the trail until there is such a share.
+        // The name in a request is no name for the trail until there is such a share.
         let change = move |inner: &CapsuleRegistryInner, subject: &mut AuditSubject| {
             let revoked = inner.change_shares(|shares| {
                 let place = shares.iter().position(|record| record.share.id == id);

@@ -44,7 +44,7 @@ impl StoreEngine {
         let used = used_blobs(&self.files.layout)?;
         let failed = || StoreError::io("collect blobs");
         let mut collected = BlobCollection::default();
-        for entry in fs::read_dir(self.files.layout.blobs()).map_err(failed())? {
+        for entry in fs::read_dir(self.files.layout.folder("blobs")).map_err(failed())? {
             let entry = entry.map_err(failed())?;
             let Ok(id) = BlobId::parse(&entry.file_name().to_string_lossy()) else { continue };
             let known = entry.metadata().map_err(failed())?;
@@ -64,7 +64,7 @@ impl StoreEngine {
 }
 
 /// The blobs that any file of an entry names. Every file counts, not only those that are entries now: one whose scheme is
-/// not declared at the moment, or that somebody damaged, may be mended tomorrow and would miss its blob.
+/// not declared at the moment, or that is damaged, may be repaired tomorrow and would miss its blob.
 fn used_blobs(layout: &CapsuleLayout) -> Result<HashSet<BlobId>, StoreError> {
     let mut used = HashSet::new();
     let mut folders: Vec<PathBuf> = HOLDING_ENTRIES.map(|name| layout.root().join(name)).into();

@@ -1,28 +1,34 @@
 //! The files of one capsule, and the one way to change them: staged, journaled, put to their places together with their
 //! signals and audit lines.
+//!
+//! Each writer stages its own files, in parallel. One writer then puts the changes of all that wait into the journal, so
+//! that the disk is waited for once, and changes the names.
 
 use std::{
     fs,
     hash::{BuildHasher as _, BuildHasherDefault},
     io,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        mpsc::{SyncSender, sync_channel},
+    },
 };
 
 use parking_lot::Mutex;
 use rustc_hash::FxHasher;
 
 use super::{
-    commit::{CommitJob, CommitReport, FileStep, GroupCommitter},
     disk::{self, StoreDisk},
     journal::StoreJournal,
+    journal_record::{FileOperation, JournalChange},
     layout::CapsuleLayout,
     recovery,
     signal_log::SignalLog,
 };
 use crate::{
     AuditLogLine, ChangeAuthor, EntryUri, Scheme, StoreError, StoreMode, StoreOptions,
-    audit::ChainedAuditLog, digest::hex,
+    audit::ChainedAuditLog, digest::hex, signal::Signal,
 };
 
 /// Locks for entries; two entries may share one.
@@ -38,20 +44,75 @@ pub(crate) struct CapsuleFiles {
     pub(super) signals: SignalLog,
     /// None where the capsule is only read.
     pub(super) audit: Option<Arc<ChainedAuditLog>>,
-    committer: GroupCommitter,
+    journal: StoreJournal,
+    queue: Mutex<CommitQueue>,
     stripes: Vec<Mutex<()>>,
+}
+
+/// One change of names. The bytes are what the file is to be, for the journal.
+#[derive(Debug)]
+pub(crate) enum FileStep {
+    /// A second name for a file.
+    Link {
+        from: PathBuf,
+        to: PathBuf,
+        bytes: Vec<u8>,
+    },
+    /// A staged file to its place.
+    Place {
+        from: PathBuf,
+        to: PathBuf,
+        bytes: Vec<u8>,
+    },
+    Remove(PathBuf),
+}
+
+/// The steps of one write, in the order in which a crash may cut them off.
+#[derive(Debug, Default)]
+pub(crate) struct CommitJob {
+    pub(crate) steps: Vec<FileStep>,
+    pub(crate) signals: Vec<Signal>,
+    /// The line of the change, where it is recorded.
+    pub(crate) line: Option<AuditLogLine>,
+}
+
+/// What a job gave. One that failed changed nothing that readers can see.
+#[derive(Debug, Default)]
+pub(crate) struct CommitReport {
+    /// The signals that were sent.
+    pub(crate) signals: Vec<Signal>,
+    /// Why the line is not in the audit yet.
+    pub(crate) unrecorded: Option<io::Error>,
+}
+
+#[derive(Debug, Default)]
+struct CommitQueue {
+    waiting: Vec<WaitingJob>,
+    /// One of the writers works for all.
+    has_leader: bool,
+}
+
+/// A job, and where its writer waits for its turn. At most two turns are sent: to lead, and the outcome.
+type WaitingJob = (CommitJob, SyncSender<WriterTurn>);
+
+/// What a writer that waits is to do next.
+#[derive(Debug)]
+enum WriterTurn {
+    /// To work for all that wait.
+    Lead,
+    Done(io::Result<CommitReport>),
 }
 
 impl CapsuleFiles {
     /// Opens the files of a capsule and finishes what an earlier process left half done.
     pub(super) fn open(root: &Path, options: StoreOptions) -> Result<Self, StoreError> {
         let layout = CapsuleLayout::new(root.to_owned());
-        let disk = StoreDisk::new(layout.temp(), options.durability);
-        let journal = StoreJournal::new(root, layout.journal(), options.durability);
+        let disk = StoreDisk::new(layout.folder("tmp"), options.durability);
+        let journal = StoreJournal::new(root, layout.folder("journal"), options.durability);
         let mut audit = None;
         if options.mode == StoreMode::ReadWrite {
             for folder in layout.folders() {
-                // Nothing is written through a link that somebody put there, and a file in the way is named.
+                // Nothing is written through a link, and a file in the way is named.
                 layout.check_folder(&folder)?;
                 let what =
                     || format!("make the capsule's folder `{}`", layout.display_path(&folder));
@@ -59,7 +120,7 @@ impl CapsuleFiles {
                 layout.check_folder(&folder)?;
             }
             disk.sweep().map_err(StoreError::io("remove unfinished files"))?;
-            let log = ChainedAuditLog::open(layout.logs(), "", &options)
+            let log = ChainedAuditLog::open(layout.folder("logs"), "", &options)
                 .map_err(StoreError::io("open the audit"))?;
             recovery::recover(&layout, &journal, &disk, &log)?;
             audit = Some(Arc::new(log));
@@ -67,8 +128,8 @@ impl CapsuleFiles {
         let signals = SignalLog::open(&layout, options.clock.clone())
             .map_err(StoreError::io("read the signals"))?;
         let stripes = (0..STRIPES).map(|_| Mutex::new(())).collect();
-        let committer = GroupCommitter::new(journal);
-        Ok(Self { layout, disk, options, signals, audit, committer, stripes })
+        let queue = Mutex::default();
+        Ok(Self { layout, disk, options, signals, audit, journal, queue, stripes })
     }
 
     pub(super) fn writable(&self) -> Result<(), StoreError> {
@@ -93,17 +154,12 @@ impl CapsuleFiles {
         disk::make_private_folder(folder).map_err(StoreError::io(what))
     }
 
-    /// Does a job of a writer: see [`GroupCommitter`].
-    pub(super) fn commit(&self, job: CommitJob) -> io::Result<CommitReport> {
-        self.committer.commit(job, self)
-    }
-
     /// Replaces a whole file that is no entry, with the line of that change.
     pub(super) fn replace_file(
         &self,
         to: PathBuf,
         bytes: serde_json::Result<Vec<u8>>,
-        line: Option<AuditLogLine>,
+        line: AuditLogLine,
         what: &'static str,
     ) -> Result<(), StoreError> {
         self.make_folder_of(&to)?;
@@ -111,7 +167,8 @@ impl CapsuleFiles {
         let bytes = bytes.map_err(io::Error::other).map_err(failed())?;
         let staged = self.disk.stage(&bytes).map_err(failed())?;
         let steps = vec![FileStep::Place { from: staged.path.clone(), to, bytes }];
-        let committed = self.commit(CommitJob { steps, line, ..CommitJob::default() });
+        let job = CommitJob { steps, line: Some(line), ..CommitJob::default() };
+        let committed = self.commit(job);
         let committed = committed.map_err(failed())?;
         staged.placed();
         self.require_line(committed.unrecorded)
@@ -137,22 +194,21 @@ impl CapsuleFiles {
         Ok(())
     }
 
-    /// The line of a change, which is put into the journal together with the change itself. None where nobody records it.
+    /// The line of a change, which is put into the journal together with the change itself.
     pub(super) fn line_of(
         &self,
         by: &ChangeAuthor,
         action: &'static str,
-    ) -> Result<Option<AuditLogLine>, StoreError> {
-        let Some(role) = by.role else { return Ok(None) };
+    ) -> Result<AuditLogLine, StoreError> {
         let mut id = [0_u8; CHANGE_ID_BYTES];
         getrandom::fill(&mut id)
             .map_err(|error| StoreError::io("name the change")(io::Error::other(error)))?;
-        Ok(Some(AuditLogLine {
+        Ok(AuditLogLine {
             ts: self.options.clock.now(),
-            role: Some(role),
+            role: Some(by.role),
             change_id: Some(hex(&id)),
             ..AuditLogLine::new(&by.author, action)
-        }))
+        })
     }
 
     /// A change that was made and whose line could not be written: in strict mode its caller has to know.
@@ -160,8 +216,127 @@ impl CapsuleFiles {
         self.options.audit.check_recorded(unrecorded.map_or(Ok(()), Err))
     }
 
-    /// Waits until the disk has everything.
+    /// Waits until the disk has everything that was committed. The journal is kept while it has lines that the audit has
+    /// not.
     pub(super) fn finish(&self) -> io::Result<()> {
-        self.committer.finish(self.audit.as_deref())
+        self.audit.as_deref().map_or(Ok(()), ChainedAuditLog::write_pending)?;
+        self.journal.finish()
     }
+
+    /// Does a job, together with those of others who wait. Returns when it lasts.
+    pub(super) fn commit(&self, job: CommitJob) -> io::Result<CommitReport> {
+        let lost = || io::Error::other("the write was lost in its batch");
+        let (turns, turn) = sync_channel(2);
+        let is_led = {
+            let mut queue = self.queue.lock();
+            queue.waiting.push((job, turns));
+            std::mem::replace(&mut queue.has_leader, true)
+        };
+        if is_led && let WriterTurn::Done(outcome) = turn.recv().map_err(|_| lost())? {
+            return outcome;
+        }
+        let batch = std::mem::take(&mut self.queue.lock().waiting);
+        self.run(batch);
+        let mut queue = self.queue.lock();
+        match queue.waiting.first() {
+            Some((_, next)) => take_turn(next, WriterTurn::Lead),
+            None => queue.has_leader = false,
+        }
+        drop(queue);
+        match turn.recv() {
+            Ok(WriterTurn::Done(outcome)) => outcome,
+            Ok(WriterTurn::Lead) | Err(_) => Err(lost()),
+        }
+    }
+
+    /// The journal first: from then on a kill leads to all of it, see `recovery`. Then signals, files and audit lines.
+    fn run(&self, mut batch: Vec<WaitingJob>) {
+        let Self { layout, disk, signals: log, audit, .. } = self;
+        let audit = audit.as_deref();
+        let signals: Vec<Vec<Signal>> =
+            batch.iter_mut().map(|(job, _)| std::mem::take(&mut job.signals)).collect();
+        let after = audit.map_or(0, ChainedAuditLog::seq);
+        for line in batch.iter_mut().filter_map(|(job, _)| job.line.as_mut()) {
+            line.seq = after;
+        }
+        let kept = log.prepare(signals).and_then(|outgoing| {
+            let steps = batch.iter().flat_map(|(job, _)| job.steps.iter());
+            let changes = steps.map(|step| redo(step, layout)).chain(outgoing.redo(layout));
+            let lines = batch.iter().filter_map(|(job, _)| job.line.as_ref());
+            self.journal.append(&changes.collect::<Vec<_>>(), lines, disk)?;
+            Ok(outgoing)
+        });
+        // Sent before the names are changed: a change that is signalled and then cut off is finished at the next start. Sent
+        // after the journal has it, so that nothing is signalled when the disk is full.
+        let sent =
+            kept.and_then(|outgoing| log.send(outgoing, disk).inspect_err(|_| self.drop_journal()));
+        let signals = match sent {
+            Ok(signals) => signals,
+            Err(error) => {
+                for (_, writer) in batch {
+                    take_turn(&writer, WriterTurn::Done(Err(same(&error))));
+                }
+                return;
+            }
+        };
+        let done: Vec<io::Result<()>> = batch.iter().map(|(job, _)| steps(job, disk)).collect();
+        let jobs = batch.iter_mut().zip(&done).filter(|(_, done)| done.is_ok());
+        let lines = jobs.filter_map(|((job, _), _)| job.line.take()).collect();
+        let recorded = audit.map_or(Ok(()), |audit| audit.append_changes(lines, disk));
+        if done.iter().any(Result::is_err) {
+            // A change whose writer gets an error must not be made again.
+            self.drop_journal();
+        }
+        for (((_, writer), signals), done) in batch.into_iter().zip(signals).zip(done) {
+            let unrecorded = recorded.as_ref().err().map(same);
+            let report = done.map(|()| CommitReport { signals, unrecorded });
+            take_turn(&writer, WriterTurn::Done(report));
+        }
+        if !audit.is_some_and(ChainedAuditLog::has_owed) {
+            self.journal.rotate();
+        }
+    }
+
+    /// The journal holds something that is not to be made again.
+    fn drop_journal(&self) {
+        #[cfg(test)]
+        if self.disk.crash.happened() {
+            // A process that was killed drops nothing.
+            return;
+        }
+        if let Err(error) = self.journal.finish() {
+            tracing::error!(%error, "the disk did not confirm what was written; the journal is kept");
+        }
+    }
+}
+
+/// Sends a writer its turn. It waits until it has one.
+fn take_turn(writer: &SyncSender<WriterTurn>, turn: WriterTurn) {
+    let _sent = writer.send(turn);
+}
+
+/// One failure for several who wait.
+fn same(error: &io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(code) => io::Error::from_raw_os_error(code),
+        None => io::Error::new(error.kind(), error.to_string()),
+    }
+}
+
+fn steps(job: &CommitJob, disk: &StoreDisk) -> io::Result<()> {
+    job.steps.iter().try_for_each(|step| match step {
+        FileStep::Link { from, to, .. } => disk.link(from, to),
+        FileStep::Place { from, to, .. } => disk.rename(from, to),
+        FileStep::Remove(path) => disk.remove(path),
+    })
+}
+
+fn redo<'a>(step: &'a FileStep, layout: &CapsuleLayout) -> JournalChange<'a> {
+    let (path, change) = match step {
+        FileStep::Link { to, bytes, .. } | FileStep::Place { to, bytes, .. } => {
+            (to, FileOperation::Put(bytes))
+        }
+        FileStep::Remove(path) => (path, FileOperation::Remove),
+    };
+    JournalChange { path: layout.display_path(path), change }
 }

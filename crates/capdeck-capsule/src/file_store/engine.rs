@@ -1,7 +1,14 @@
 //! One capsule's files with what is known of them in memory. Everything here blocks; [`crate::FileStore`] runs it on
 //! threads meant for that.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{
+    fs, io,
+    path::Path,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::broadcast;
@@ -12,7 +19,6 @@ use super::{
     entry_cache::EntryCache,
     layout,
     live_index::LiveIndex,
-    quota::UsedBytes,
     scan::{self, ScanResult},
     schemes_file,
     store_state::StoreState,
@@ -32,11 +38,31 @@ pub(crate) struct StoreEngine {
     pub(super) index: LiveIndex,
     pub(super) changes: broadcast::Sender<ChangeEvent>,
     pub(super) recent: EntryCache,
-    /// Held for reading by writes, so that blobs are collected only while nobody adds one.
+    /// Held for reading by writes, so that blobs are collected only while none is added.
     pub(super) blobs_in_use: RwLock<()>,
     pub(super) used: UsedBytes,
     /// The data folder's lock, which must outlive every write.
     pub(super) lock: Mutex<Option<Arc<std::fs::File>>>,
+}
+
+/// Bytes of bodies, old versions and blobs: counted when the first write asks, then every write adds its own.
+#[derive(Debug, Default)]
+pub(super) struct UsedBytes(OnceLock<AtomicU64>);
+
+impl UsedBytes {
+    pub(super) fn add(&self, bytes: u64) {
+        if let Some(used) = self.0.get() {
+            used.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn sub(&self, bytes: u64) {
+        if let Some(used) = self.0.get() {
+            let _ = used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+                Some(used.saturating_sub(bytes))
+            });
+        }
+    }
 }
 
 impl StoreEngine {
@@ -162,8 +188,52 @@ impl StoreEngine {
     }
 
     pub(super) fn publish_change(&self, kind: ChangeKind, uri: &EntryUri, version: u64) {
-        // Nobody listening is fine.
+        // There may be no subscriber.
         let at = self.files.options.clock.now();
         self.changes.send(ChangeEvent { uri: uri.clone(), version, kind, at }).ok();
     }
+
+    /// Fails when a new version does not fit into the capsule.
+    pub(super) fn check_quota(
+        &self,
+        meta: &EntryMeta,
+        exists: bool,
+        blob: usize,
+    ) -> Result<(), StoreError> {
+        let limits = &self.files.options.limits;
+        if !exists && self.state.read().entries.len() as u64 >= limits.entries {
+            return Err(StoreError::QuotaExceeded { what: "entries", most: limits.entries });
+        }
+        if self.used()? + meta.bytes + blob as u64 > limits.bytes {
+            return Err(StoreError::QuotaExceeded { what: "bytes", most: limits.bytes });
+        }
+        Ok(())
+    }
+
+    fn used(&self) -> Result<u64, StoreError> {
+        if let Some(used) = self.used.0.get() {
+            return Ok(used.load(Ordering::Relaxed));
+        }
+        let current: u64 = self.state.read().entries.values().map(|meta| meta.bytes).sum();
+        let root = self.files.layout.root();
+        let folders = ["history", "blobs"].iter();
+        let kept = folders.map(|name| size_of(&root.join(name))).sum::<io::Result<u64>>();
+        let kept = kept.map_err(StoreError::io("count the capsule's bytes"))?;
+        let used = self.used.0.get_or_init(|| AtomicU64::new(current + kept));
+        Ok(used.load(Ordering::Relaxed))
+    }
+}
+
+fn size_of(folder: &Path) -> io::Result<u64> {
+    let mut sum = 0;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            sum += size_of(&entry.path())?;
+        } else if kind.is_file() {
+            sum += entry.metadata()?.len();
+        }
+    }
+    Ok(sum)
 }

@@ -28,7 +28,7 @@ const MIN_STAMP_AGE: Duration = Duration::from_millis(100);
 pub(super) struct FileIdentity {
     length: u64,
     modified: Option<SystemTime>,
-    /// Device, inode and the time of its last change, which nobody can set.
+    /// Device, inode and the time of its last change, which cannot be set.
     #[cfg(unix)]
     identity: (u64, u64, i64, i64),
 }
@@ -103,7 +103,7 @@ impl EntryCache {
         (is_asked_for && kept.is_current()).then(|| kept.entry.clone())
     }
 
-    /// Keeps an entry whose files had these stamps when they were read; without any, it could not be told to be current.
+    /// Keeps an entry whose files had these stamps when they were read; without any, it is not known to be current.
     pub(super) fn put(&self, entry: &Entry, files: Vec<(PathBuf, FileIdentity)>) {
         let now = SystemTime::now();
         if !files.is_empty() && files.iter().all(|(_, stamp)| stamp.is_settled(now)) {

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{AuditLogLine, machine::boot_id};
 
-/// Bytes from which on a journal is closed and the next one begun.
+/// Bytes from which on a journal is closed and the next one started.
 const MAX_JOURNAL_BYTES: u64 = 8 * 1024 * 1024;
 /// Bytes of nothing that a journal is lengthened by. Overwriting them costs the disk less than a file that grows.
 const PREALLOCATED_BYTES: usize = 256 * 1024;
@@ -61,7 +61,7 @@ struct JournalFolder {
 pub(super) struct StoreJournal {
     place: JournalFolder,
     next: AtomicU64,
-    /// Begun by the first write.
+    /// Started by the first write.
     current: Mutex<Option<JournalSegment>>,
     settling: Mutex<Option<JoinHandle<()>>>,
 }
@@ -112,7 +112,7 @@ impl StoreJournal {
             .and_then(|_| disk.append(&mut segment.file, &record))
             .and_then(|()| disk.sync_file(&segment.file));
         if let Err(error) = added {
-            // Its writer is told that it failed, so it must not be made again later.
+            // Its writer gets an error, so it must not be made again later.
             segment.file.set_len(segment.length).ok();
             segment.whole = segment.length;
             return Err(error);
@@ -143,7 +143,7 @@ impl StoreJournal {
     /// Waits until the disk has everything, and needs no journal any more.
     pub(super) fn finish(&self) -> io::Result<()> {
         let earlier = self.settling.lock().take();
-        // It has told what went wrong, if anything did.
+        // It has logged what went wrong, if anything did.
         earlier.map(JoinHandle::join);
         match self.current.lock().take() {
             Some(last) => self.place.sync_and_remove(&last.places, &[last.path]),
@@ -202,7 +202,7 @@ impl Drop for StoreJournal {
 }
 
 impl LeftoverJournal {
-    /// Whether the machine went down since it was begun, as far as can be told.
+    /// Whether the machine went down since it was started, as far as is known.
     pub(super) fn is_of_another_boot(&self) -> bool {
         let opening = self.parts().and_then(|(line, _)| serde_json::from_slice(line).ok());
         let boot = opening.and_then(|opening: JournalHeader| opening.boot);

@@ -53,6 +53,11 @@ impl CapsuleLayout {
         &self.root
     }
 
+    /// One of the folders that every capsule has.
+    pub(crate) fn folder(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
     /// The folders that every capsule has.
     pub(crate) fn folders(&self) -> Vec<PathBuf> {
         [
@@ -69,16 +74,8 @@ impl CapsuleLayout {
             "journal",
             "tmp",
         ]
-        .map(|name| self.root.join(name))
+        .map(|name| self.folder(name))
         .into()
-    }
-
-    pub(crate) fn temp(&self) -> PathBuf {
-        self.root.join("tmp")
-    }
-
-    pub(crate) fn journal(&self) -> PathBuf {
-        self.root.join("journal")
     }
 
     /// The folder with a scheme's current entries.
@@ -87,14 +84,9 @@ impl CapsuleLayout {
             SchemeOrigin::Builtin if scheme.name == "skills" => self.root.join("skills"),
             SchemeOrigin::Builtin => self.root.join("knowledge").join(&scheme.name),
             SchemeOrigin::Registry | SchemeOrigin::Capsule => {
-                self.custom_entries().join(&scheme.name)
+                self.folder("entries").join(&scheme.name)
             }
         }
-    }
-
-    /// The folder with the folders of all schemes that are not built in.
-    pub(crate) fn custom_entries(&self) -> PathBuf {
-        self.root.join("entries")
     }
 
     /// The files of an entry's current version.
@@ -112,22 +104,14 @@ impl CapsuleLayout {
         EntryFiles::at(&self.history_folder(uri), &format!("@{version}"), format)
     }
 
-    pub(crate) fn trash_folder(&self) -> PathBuf {
-        self.root.join("trash")
-    }
-
     /// What is kept to know of a deleted entry.
     pub(crate) fn tombstone(&self, uri: &EntryUri) -> PathBuf {
-        let (folder, stem) = split(self.trash_folder().join(uri.scheme()), uri.path());
+        let (folder, stem) = split(self.folder("trash").join(uri.scheme()), uri.path());
         folder.join(format!("{stem}.json"))
     }
 
-    pub(crate) fn blobs(&self) -> PathBuf {
-        self.root.join("blobs")
-    }
-
     pub(crate) fn blob(&self, id: &BlobId) -> PathBuf {
-        self.blobs().join(id.as_str())
+        self.folder("blobs").join(id.as_str())
     }
 
     pub(crate) fn memory(&self, owner: &MemoryOwner) -> PathBuf {
@@ -136,14 +120,6 @@ impl CapsuleLayout {
 
     pub(crate) fn cursor(&self, owner: &MemoryOwner) -> PathBuf {
         self.root.join("cursors").join(owner.file_stem())
-    }
-
-    pub(crate) fn signals(&self) -> PathBuf {
-        self.root.join("signals")
-    }
-
-    pub(crate) fn logs(&self) -> PathBuf {
-        self.root.join("logs")
     }
 
     pub(crate) fn schemes(&self) -> PathBuf {

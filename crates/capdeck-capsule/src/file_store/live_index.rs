@@ -1,6 +1,6 @@
 //! The index of a capsule while it is used: made once from the files, then changed with every write.
 //!
-//! Nobody but searches waits for it: not while it is made, and not for a write to be taken in, which is done after its
+//! Only searches wait for it, while it is made and for a write to be taken in, which is done after its
 //! writer was answered. A search takes in first what is left.
 
 use std::{
@@ -18,9 +18,9 @@ use crate::{EntryMeta, EntryUri, search::EntryIndex};
 #[derive(Debug, Default)]
 pub(super) struct LiveIndex {
     index: RwLock<Option<EntryIndex>>,
-    /// What changed and is not in the index yet, in order. `None` while nobody has begun to make one.
+    /// What changed and is not in the index yet, in order. `None` until making one has started.
     late: Mutex<Option<Vec<IndexUpdate>>>,
-    /// Held by whoever makes it.
+    /// Held while it is made.
     making: Mutex<()>,
     is_stopped: AtomicBool,
     beside: Mutex<Option<JoinHandle<()>>>,
@@ -48,7 +48,7 @@ impl LiveIndex {
         }
     }
 
-    /// Takes in what changed, unless somebody does already.
+    /// Takes in what changed, unless another thread does already.
     pub(super) fn catch_up(&self) {
         if self.is_behind()
             && let Some(mut index) = self.index.try_write()
@@ -69,7 +69,7 @@ impl LiveIndex {
             return answer;
         }
         let _making = self.making.lock();
-        // Somebody else may have been quicker.
+        // Another thread may have been quicker.
         if let Some(answer) = self.query_current(&ask) {
             return answer;
         }
@@ -81,7 +81,7 @@ impl LiveIndex {
         ask(index)
     }
 
-    /// Makes it beside everything else, unless somebody does already. `make` gives up when it is told to stop.
+    /// Makes it beside everything else, unless another thread does already. `make` gives up when it is stopped.
     pub(super) fn make_beside(&self, make: impl FnOnce() -> Option<EntryIndex>) {
         let Some(_making) = self.making.try_lock() else { return };
         if self.index.read().is_some() {
@@ -106,7 +106,7 @@ impl LiveIndex {
         {
             self.apply_updates(index);
         }
-        // Whoever takes something in has taken it out of the queue with the index in hand, and is waited for here.
+        // A thread that takes something in holds the index from before it empties the queue, and is waited for here.
         self.index.read().as_ref().map(ask)
     }
 
@@ -137,7 +137,7 @@ impl LiveIndex {
     pub(super) fn stop(&self) {
         self.is_stopped.store(true, Ordering::Relaxed);
         let beside = self.beside.lock().take();
-        // A panic there has been told already, and costs only the index.
+        // A panic there has been reported already, and costs only the index.
         beside.map(JoinHandle::join);
     }
 }
@@ -148,8 +148,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        CapsuleAuthor, ChangeAuthor, EntryScope, FileStore, SearchQuery, Store as _, StoreOptions,
-        StoreWrite,
+        CapsuleAuthor, ChangeAuthor, EntryScope, FileStore, Role, SearchQuery, Store as _,
+        StoreOptions, StoreWrite,
     };
 
     fn store(folder: &std::path::Path) -> FileStore {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     fn by() -> ChangeAuthor {
-        ChangeAuthor { author: Arc::new(CapsuleAuthor::client("test")), role: None }
+        ChangeAuthor { author: Arc::new(CapsuleAuthor::client("test")), role: Role::Owner }
     }
 
     async fn write(store: &FileStore, uri: &str, body: &str) {

@@ -49,14 +49,14 @@ pub(super) fn change(
             "memory.delete"
         }
     };
-    let line = files.line_of(by, action)?.map(|line| AuditLogLine { bytes, ..line });
+    let line = AuditLogLine { bytes, ..files.line_of(by, action)? };
     files.replace_file(path, serde_json::to_vec_pretty(&memory), line, "save the memory")
 }
 
 /// Names of clients are free to choose, so their number must end somewhere.
 fn check_room(files: &CapsuleFiles) -> Result<(), StoreError> {
     let most = files.options.limits.memories;
-    let folder = fs::read_dir(files.layout.root().join("memory"));
+    let folder = fs::read_dir(files.layout.folder("memory"));
     let count = folder.map_err(StoreError::io("read the memories"))?.count() as u64;
     if count < most { Ok(()) } else { Err(StoreError::QuotaExceeded { what: "memories", most }) }
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::{StoreEngine, disk::WriteDurability, memory_file};
 use crate::{
     BlobSource, CapsuleAuthor, ChangeAuthor, Entry, EntryScope, EntryUri, ListQuery, MemoryOwner,
-    PatchStep, StoreError, StoreOptions, StoreWrite,
+    PatchStep, Role, StoreError, StoreOptions, StoreWrite,
 };
 
 const URIS: [&str; 5] = ["docs://a", "docs://a/b", "skills://s", "api-data://x", "api-data://x/y"];
@@ -125,7 +125,7 @@ impl Model {
 }
 
 pub(super) fn perform(engine: &StoreEngine, operation: &Operation) -> Result<(), StoreError> {
-    let by = ChangeAuthor { author: Arc::new(CapsuleAuthor::client("model")), role: None };
+    let by = ChangeAuthor { author: Arc::new(CapsuleAuthor::client("model")), role: Role::Owner };
     match operation {
         Operation::Create(number, text) => engine
             .write(StoreWrite::create(uri(*number), body(&uri(*number), *text)), &by)

@@ -122,7 +122,7 @@ proptest! {
         let engine = open(folder.path());
         prop_assert_eq!(&observed(&engine), &model);
         let mut told = Vec::new();
-        for (_, path) in day_file::days(&engine.files.layout.signals(), "").unwrap() {
+        for (_, path) in day_file::days(&engine.files.layout.folder("signals"), "").unwrap() {
             let lines = day_file::lines::<SignalLine>(&path).unwrap();
             told.extend(lines.map(|line| line.unwrap().seq));
         }

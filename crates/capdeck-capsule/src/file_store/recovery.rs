@@ -67,7 +67,7 @@ pub(super) fn recover(
     journal.forget(&left).map_err(failed())
 }
 
-/// Brings files to what the records say in the end; tells how many were not that.
+/// Brings files to what the records say in the end; returns how many were not that.
 fn make_again(
     layout: &CapsuleLayout,
     disk: &StoreDisk,
@@ -82,7 +82,7 @@ fn make_again(
             });
         };
         layout.check_file(&path)?;
-        // Somebody changed it by hand since; unless it is what the journal put there, by a clock that went back later.
+        // It was changed by hand since; unless it is what the journal put there, by a clock that went back later.
         let is_newer =
             |changed: SystemTime| Timestamp::try_from(changed).is_ok_and(|then| then > at);
         let known = fs::symlink_metadata(&path);

@@ -8,7 +8,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    commit::{CommitJob, FileStep},
+    capsule_files::{CommitJob, FileStep},
     disk::list_folder,
     engine::StoreEngine,
     scan,
@@ -44,7 +44,7 @@ impl StoreEngine {
         // The past first, then the note, then the entry itself: only without the entry is the note believed.
         self.files.archive_version(uri, version, &scheme, &mut job.steps)?;
         let line = self.files.line_of(by, "delete")?;
-        job.line = line.map(|line| AuditLogLine { version: Some(version), ..line });
+        job.line = Some(AuditLogLine { version: Some(version), uri: Some(uri.clone()), ..line });
         let (deleted, unrecorded) =
             self.remove(uri, &scheme, ChangeKind::Deleted, version, by, job)?;
         self.files.require_line(unrecorded)?;
@@ -59,7 +59,8 @@ impl StoreEngine {
         let version = self.state.read().last_version(uri);
         let version =
             version.ok_or_else(|| StoreError::NotFound { uri: uri.clone(), version: None })?;
-        let job = CommitJob { line: self.files.line_of(by, "purge")?, ..CommitJob::default() };
+        let line = AuditLogLine { uri: Some(uri.clone()), ..self.files.line_of(by, "purge")? };
+        let job = CommitJob { line: Some(line), ..CommitJob::default() };
         let (_, unrecorded) = self.remove(uri, &scheme, ChangeKind::Purged, version, by, job)?;
         self.finish_purge(uri, &scheme)?;
         // What lay in the history is off the account by now.
@@ -94,7 +95,6 @@ impl StoreEngine {
             job.steps.extend(files.map(FileStep::Remove));
         }
         job.signals.push(change_signal(kind, uri, version, &by.author));
-        job.line = job.line.map(|line| AuditLogLine { uri: Some(uri.clone()), ..line });
         let committed = match self.files.commit(job) {
             Ok(committed) => committed,
             Err(error) => {

@@ -87,7 +87,7 @@ pub(crate) fn find_problems(engine: &StoreEngine) -> Vec<VerifyProblem> {
     problems.extend(found.iter().filter_map(|(uri, scheme)| unknown_entry(engine, uri, scheme)));
     let strangers = others.iter().filter(|(path, scheme)| !is_sidecar(scheme, path));
     problems.extend(strangers.map(|(path, _)| problem(engine, path, NO_ENTRY)));
-    for path in files_below(engine, &engine.files.layout.trash_folder(), &mut problems) {
+    for path in files_below(engine, &engine.files.layout.folder("trash"), &mut problems) {
         // Restored or purged between the two looks.
         if let Err(what) = read_tombstone(engine, &schemes, &path)
             && path.exists()
@@ -95,7 +95,7 @@ pub(crate) fn find_problems(engine: &StoreEngine) -> Vec<VerifyProblem> {
             problems.push(problem(engine, &path, what));
         }
     }
-    files_below(engine, &engine.files.layout.root().join("history"), &mut problems);
+    files_below(engine, &engine.files.layout.folder("history"), &mut problems);
     problems
 }
 
@@ -199,7 +199,7 @@ fn put_back_sidecar(
 
 /// Reads tombstones; finishes purges and drops the tombstones of entries that are there.
 fn finish_removals(engine: &StoreEngine, schemes: &[Scheme], scanned: &mut ScanResult) {
-    let folder = engine.files.layout.trash_folder();
+    let folder = engine.files.layout.folder("trash");
     for path in files_below(engine, &folder, &mut scanned.problems) {
         match finish_removal(engine, schemes, &path) {
             Ok(deleted) => scanned.deleted.extend(deleted),

@@ -63,11 +63,7 @@ impl StoreEngine {
         self.save_schemes(schemes, self.files.line_of(by, "scheme.remove")?)
     }
 
-    fn save_schemes(
-        &self,
-        schemes: Vec<Scheme>,
-        line: Option<AuditLogLine>,
-    ) -> Result<(), StoreError> {
+    fn save_schemes(&self, schemes: Vec<Scheme>, line: AuditLogLine) -> Result<(), StoreError> {
         let own: Vec<&Scheme> =
             schemes.iter().filter(|scheme| scheme.origin == SchemeOrigin::Capsule).collect();
         let (to, text) = (self.files.layout.schemes(), serde_json::to_vec_pretty(&own));

@@ -7,8 +7,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    capsule_files::CapsuleFiles,
-    commit::CommitJob,
+    capsule_files::{CapsuleFiles, CommitJob},
     disk::{self, StoreDisk},
     journal_record::{FileOperation, JournalChange},
     layout::CapsuleLayout,
@@ -45,7 +44,7 @@ struct SignalLogState {
 pub(crate) struct SignalBatch {
     /// Of each writer.
     signals: Vec<Vec<Signal>>,
-    /// None when nobody says anything.
+    /// None when there are no signals.
     lines: Option<SignalAppend>,
 }
 
@@ -80,7 +79,7 @@ pub(crate) struct SignalLine {
 
 impl SignalLog {
     pub(crate) fn open(layout: &CapsuleLayout, clock: StoreClock) -> io::Result<Self> {
-        let folder = layout.signals();
+        let folder = layout.folder("signals");
         let days = day_file::days(&folder, "")?;
         let mut inner = SignalLogState {
             file: DayFile::new(folder, "")?,
@@ -89,7 +88,7 @@ impl SignalLog {
             last_id: None,
             last_seq: 0,
         };
-        // The newest file that holds a line tells where to go on. Only its end is taken apart.
+        // The newest file that holds a line has the last id and number. Only its end is parsed.
         for (_, path) in days.iter().rev() {
             let text = fs::read(path)?;
             let lines: Vec<&[u8]> =
@@ -108,7 +107,7 @@ impl SignalLog {
         Ok(Self { inner: Mutex::new(inner), clock })
     }
 
-    /// Gives the signals of several writers their ids and times. Nobody can see them before they are sent, and they are
+    /// Gives the signals of several writers their ids and times. They cannot be seen before they are sent, and they are
     /// sent or dropped before the next ones are prepared.
     pub(crate) fn prepare(&self, mut signals: Vec<Vec<Signal>>) -> io::Result<SignalBatch> {
         if signals.iter().all(Vec::is_empty) {
@@ -225,10 +224,9 @@ pub(super) fn send(
     by: &ChangeAuthor,
 ) -> Result<Signal, StoreError> {
     files.writable()?;
-    let line = files.line_of(by, "signal.send")?;
-    let line = line.map(|line| AuditLogLine { uri: signal.uri.clone(), ..line });
+    let line = AuditLogLine { uri: signal.uri.clone(), ..files.line_of(by, "signal.send")? };
     let failed = || StoreError::io("send the signal");
-    let job = CommitJob { signals: vec![signal], line, ..CommitJob::default() };
+    let job = CommitJob { signals: vec![signal], line: Some(line), ..CommitJob::default() };
     let mut committed = files.commit(job).map_err(failed())?;
     let sent = committed.signals.pop().ok_or_else(|| io::Error::other("it was not appended"));
     files.require_line(committed.unrecorded)?;
@@ -287,7 +285,7 @@ fn read_files(
     mut take: impl FnMut(Signal) -> bool,
 ) -> io::Result<()> {
     let first = after.and_then(signal_id::time_of).map(day_file::day);
-    let days = day_file::days(&layout.signals(), "")?;
+    let days = day_file::days(&layout.folder("signals"), "")?;
     // Ids run ahead of a clock that went back, never behind the day of their file by more than one.
     let start =
         first.map_or(0, |first| days.partition_point(|(day, _)| *day < first).saturating_sub(1));

@@ -23,7 +23,7 @@ const MAX_INITIAL_BUFFER: u64 = 2 * 1024 * 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum VersionIntegrity {
     Whole,
-    /// Somebody put or changed them by hand.
+    /// They were put there or changed by hand.
     Edited,
     /// Body and sidecar are of different versions, or the body was edited.
     Apart,
@@ -38,7 +38,7 @@ pub(crate) struct LoadedVersion {
 }
 
 impl LoadedVersion {
-    /// The entry where nobody writes to it: a JSON file that does not fit its sidecar was edited by somebody then, and is
+    /// The entry while there is no writer: a JSON file that does not fit its sidecar was edited by hand then, and is
     /// read as it is.
     pub(super) fn into_found(self) -> Entry {
         let mut entry = self.entry;

@@ -1,11 +1,11 @@
-//! Writing an entry: conditions, body, files, and telling others.
+//! Writing an entry: conditions, body, files, and the notifications of it.
 
 use std::{borrow::Cow, fs, path::PathBuf, sync::Arc};
 
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    commit::{CommitJob, FileStep},
+    capsule_files::{CommitJob, FileStep},
     disk::StagedPath,
     engine::StoreEngine,
     frontmatter, scan,
@@ -16,7 +16,7 @@ use crate::{
     EntryUri, Scheme, Signal, StoreError, StoreWrite, WriteConflict, WriteContent, WriteOutcome,
     digest::{hex, sha256_hex},
     merge, patch,
-    trust::{RiskAssessment, classify, one_line},
+    trust::{RiskAssessment, classify, is_line, one_line},
 };
 
 const MAX_TITLE_LENGTH: usize = 200;
@@ -108,7 +108,7 @@ impl StoreEngine {
                 Some(blob) => BlobSource::Pointer { id: blob.sha256, mime: blob.mime },
                 None => BlobSource::Remove,
             }),
-            // A class that somebody chose stays chosen.
+            // A class that a writer chose stays chosen.
             risk_class: old.meta.promotion_reason.is_none().then_some(old.meta.risk_class),
             ..StoreWrite::replace(uri.clone(), "")
         };
@@ -353,7 +353,7 @@ impl StoreEngine {
         job.signals.push(change_signal(kind, &meta.uri, meta.version, &by.author));
         let (uri, version) = (Some(meta.uri.clone()), Some(meta.version));
         let line = self.files.line_of(by, action)?;
-        job.line = line.map(|line| AuditLogLine { uri, version, bytes, ..line });
+        job.line = Some(AuditLogLine { uri, version, bytes, ..line });
         let committed = match self.files.commit(job) {
             Ok(committed) => committed,
             Err(error) => {
@@ -373,7 +373,7 @@ impl StoreEngine {
     }
 }
 
-/// The signal that tells a change.
+/// The signal of a change.
 pub(super) fn change_signal(
     kind: ChangeKind,
     uri: &EntryUri,
@@ -400,10 +400,7 @@ fn check_fields(write: &StoreWrite) -> Result<(), StoreError> {
         return Err(StoreError::invalid("title", format!("at most {MAX_TITLE_LENGTH} characters")));
     }
     let tags = write.tags.as_deref().unwrap_or_default();
-    let is_tag = |tag: &String| {
-        !tag.is_empty() && tag.chars().count() <= MAX_TAG_LENGTH && one_line(tag) == *tag
-    };
-    if tags.len() > MAX_TAGS || !tags.iter().all(is_tag) {
+    if tags.len() > MAX_TAGS || !tags.iter().all(|tag| is_line(tag, MAX_TAG_LENGTH)) {
         let rule =
             format!("at most {MAX_TAGS} tags of 1 to {MAX_TAG_LENGTH} characters on one line");
         return Err(StoreError::invalid("tags", rule));

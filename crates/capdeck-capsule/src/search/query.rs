@@ -38,7 +38,7 @@ pub(crate) fn terms_of(question: &str) -> Vec<String> {
     terms
 }
 
-/// The ideas of a question. `present` tells whether what the asker sees holds a term: what it may not see must not
+/// The ideas of a question. `present` is whether what the caller sees holds a term: what it may not see must not
 /// change the answer either.
 pub(super) fn groups(
     index: &EntryIndex,
@@ -98,10 +98,10 @@ fn expand(
     if found.is_empty() && length >= 4 {
         let most = if length >= 8 { 2 } else { 1 };
         let mut near: Vec<(usize, u32)> = Vec::new();
-        let wanted = letters(term);
+        let term_letters = letters(term);
         for (number, (name, has)) in index.names.iter().zip(&index.letters).enumerate() {
             // Each error changes at most two letters of the set.
-            let differs = (wanted ^ has).count_ones() as usize;
+            let differs = (term_letters ^ has).count_ones() as usize;
             if differs <= 2 * most && name.len().abs_diff(term.len()) <= most {
                 let distance = strsim::osa_distance(term, name);
                 if distance <= most && present(number as u32) {

@@ -105,7 +105,7 @@ impl EntryIndex {
         self.best(found, most)
     }
 
-    /// The best of what was found. Strengths are coarse, so that many are equal; those are told apart by their addresses
+    /// The best of what was found. Strengths are coarse, so that many are equal; those are ordered by their addresses
     /// only where it matters.
     fn best(&self, mut found: Vec<(f32, u32)>, most: usize) -> EntryRanking {
         let total = found.len();
@@ -183,10 +183,10 @@ impl EntryIndex {
 fn stand_side_by_side(places: &mut [Peekable<PostingPositions<'_>>]) -> bool {
     let Some((first, others)) = places.split_first_mut() else { return false };
     'starts: for start in first {
-        for (wanted, other) in (start + 1..).zip(others.iter_mut()) {
-            while other.next_if(|place| *place < wanted).is_some() {}
+        for (expected, other) in (start + 1..).zip(others.iter_mut()) {
+            while other.next_if(|place| *place < expected).is_some() {}
             match other.peek() {
-                Some(place) if *place == wanted => {}
+                Some(place) if *place == expected => {}
                 Some(_) => continue 'starts,
                 None => return false,
             }

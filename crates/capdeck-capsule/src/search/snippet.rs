@@ -14,14 +14,14 @@ const LEADING_WORDS: usize = 6;
 pub(crate) fn snippet(body: &str, question: &str) -> String {
     let end = (0..=MAX_SCANNED_BYTES.min(body.len())).rev().find(|end| body.is_char_boundary(*end));
     let text = body.get(..end.unwrap_or_default()).unwrap_or_default();
-    let wanted = terms_of(question);
+    let terms = terms_of(question);
     let mut words: Vec<(std::ops::Range<usize>, Option<usize>)> = Vec::new();
     each_word(text, |range, term| {
         let fits =
             |want: &String| want == term || want.len() >= 3 && term.starts_with(want.as_str());
-        words.push((range, wanted.iter().position(fits)));
+        words.push((range, terms.iter().position(fits)));
     });
-    let first = best_start(&words, wanted.len()).saturating_sub(LEADING_WORDS);
+    let first = best_start(&words, terms.len()).saturating_sub(LEADING_WORDS);
     let Some(shown) = words.get(first..(first + SNIPPET_WORDS).min(words.len())) else {
         return String::new();
     };
@@ -39,8 +39,8 @@ pub(crate) fn snippet(body: &str, question: &str) -> String {
 }
 
 /// Where a window begins that holds the most different words of the question.
-fn best_start(words: &[(std::ops::Range<usize>, Option<usize>)], wanted: usize) -> usize {
-    let mut inside = vec![0_usize; wanted];
+fn best_start(words: &[(std::ops::Range<usize>, Option<usize>)], terms: usize) -> usize {
+    let mut inside = vec![0_usize; terms];
     let (mut distinct, mut best, mut best_at) = (0, 0, 0);
     for (at, (_, term)) in words.iter().enumerate() {
         if let Some(count) = term.and_then(|term| inside.get_mut(term)) {

@@ -32,8 +32,8 @@ pub struct AmbiguousName {
     pub ids: Vec<String>,
 }
 
-/// The capsule that a caller means: the one with this id, else the only one with this name. Names are not unique: whoever
-/// names a capsule may not know of all the others.
+/// The capsule that a caller means: the one with this id, else the only one with this name. Names are not unique: the
+/// caller who names a capsule may not know of all the others.
 pub fn find_capsule<'a, T>(
     capsules: &'a [T],
     called: &str,

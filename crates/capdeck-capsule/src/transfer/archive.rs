@@ -64,8 +64,8 @@ fn take_schemes(
 ) -> Result<Vec<Scheme>, StoreError> {
     let here: Vec<String> = known.iter().map(|scheme| scheme.name.clone()).collect();
     let mut new = Vec::new();
-    for wanted in manifest.schemes.iter().filter(|wanted| !here.contains(&wanted.name)) {
-        let scheme = Scheme { origin: SchemeOrigin::Capsule, ..wanted.clone() };
+    for declared in manifest.schemes.iter().filter(|declared| !here.contains(&declared.name)) {
+        let scheme = Scheme { origin: SchemeOrigin::Capsule, ..declared.clone() };
         scheme.check(known)?;
         known.push(scheme.clone());
         new.push(scheme);

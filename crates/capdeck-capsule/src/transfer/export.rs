@@ -131,7 +131,7 @@ async fn write_file(
         Ok(report)
     });
     if synced.is_err() {
-        // The failure itself is what is told.
+        // The failure itself is returned.
         fs::remove_file(path).ok();
     }
     synced

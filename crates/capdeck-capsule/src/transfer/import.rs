@@ -217,10 +217,10 @@ fn describe(
 ) -> Result<(), ImportFailure> {
     write.title = Some(known.title.unwrap_or_default());
     write.tags = Some(known.tags);
-    // A class that was told from the body is told from it again.
+    // A class that was chosen by the body is chosen by it again.
     write.risk_class = known.promotion_reason.is_none().then_some(known.risk_class);
     write.file_anchors = known.file_anchors;
-    // Nobody here saw that commit.
+    // That commit was not seen here.
     write.commit = known.commit_at_write.map(|commit| CommitRef { is_claimed: true, ..commit });
     write.blob = match (known.blob, blob) {
         (Some(reference), Some(bytes)) if BlobId::of(&bytes) == reference.sha256 => {

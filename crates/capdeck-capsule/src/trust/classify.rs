@@ -1,4 +1,4 @@
-//! Tells from a body whether it cites code: file paths and signatures.
+//! Finds in a body whether it cites code: file paths and signatures.
 
 use crate::entry::{PromotionReason, RiskClass};
 

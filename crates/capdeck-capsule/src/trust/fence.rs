@@ -49,6 +49,11 @@ pub fn one_line(text: &str) -> String {
     line.trim().to_owned()
 }
 
+/// Whether a text is one line of 1 to `most` characters.
+pub(crate) fn is_line(text: &str, most: usize) -> bool {
+    (1..=most).contains(&text.chars().count()) && one_line(text) == text
+}
+
 /// Everything that some program shows as the end of a line.
 fn breaks_line(letter: char) -> bool {
     matches!(

@@ -11,7 +11,7 @@ use crate::CommitRef;
 
 /// A working tree with the commits behind it, asked through the `git` program.
 ///
-/// Whoever made the folder wrote its configuration, which may name programs: to compare files (`filter`, `textconv`), to
+/// The maker of the folder wrote its configuration, which may name programs: to compare files (`filter`, `textconv`), to
 /// look for changes (`core.fsmonitor`), to fetch what is missing. So git is asked only for what a commit holds, which
 /// starts none of them, and the files are compared here.
 #[derive(Debug, Clone)]

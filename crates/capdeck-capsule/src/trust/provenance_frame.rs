@@ -10,12 +10,12 @@ use super::{
 };
 use crate::{Entry, EntryMeta, RiskClass};
 
-/// The bands around one entry. Nothing in them can be set or left out by whoever wrote it.
+/// The bands around one entry. Nothing in them can be set or left out by its writer.
 #[derive(Debug, Clone, Copy)]
 pub struct ProvenanceFrame<'a> {
     pub entry: &'a Entry,
     pub anchors: &'a AnchorReport,
-    /// By which the age is told; `None` where the same entry must always give the same text.
+    /// The moment from which the age is counted; `None` where the same entry must always give the same text.
     pub now: Option<Timestamp>,
 }
 

@@ -63,10 +63,10 @@ impl Hub {
         let (news, mut changes) = (self.news.clone(), store.changes());
         let (id, of) = (Arc::<str>::from(capsule), Arc::<str>::from(key));
         let task = tokio::spawn(async move {
-            while let Some(heard) = changes.next().await {
+            while let Some(event) = changes.next().await {
                 let (capsule, key) = (Arc::clone(&id), Arc::clone(&of));
                 // There may be no subscriber.
-                let _unread = news.send(match heard {
+                let _unread = news.send(match event {
                     SubscriptionEvent::Change(change) => News::Entry { capsule, key, change },
                     SubscriptionEvent::Lagged => News::Missed { key },
                 });
