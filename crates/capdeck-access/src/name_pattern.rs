@@ -19,7 +19,7 @@ impl NamePattern {
     /// Whether a whole name fits. Takes time in proportion to both lengths at worst.
     pub fn matches(&self, name: &str) -> bool {
         let letters: Vec<char> = name.chars().collect();
-        self.accepts(&letters, |wanted, letter| wanted == '?' || wanted == letter)
+        self.accepts(&letters, |expected, letter| expected == '?' || expected == letter)
     }
 
     /// Whether the pattern fits every name.
@@ -33,9 +33,9 @@ impl NamePattern {
     /// `*?`): then an approval has to repeat the words of the request.
     pub fn covers(&self, inner: &Self) -> bool {
         // The inner pattern is read as a name in which `*` and `?` are letters that only a wildcard of this one takes.
-        self.accepts(&inner.0, |wanted, letter| match wanted {
+        self.accepts(&inner.0, |expected, letter| match expected {
             '?' => letter != '*',
-            _ => wanted == letter && !matches!(letter, '*' | '?'),
+            _ => expected == letter && !matches!(letter, '*' | '?'),
         })
     }
 
@@ -49,7 +49,7 @@ impl NamePattern {
                     retry = Some((at + 1, read));
                     at += 1;
                 }
-                Some(wanted) if fits(*wanted, *letter) => {
+                Some(expected) if fits(*expected, *letter) => {
                     at += 1;
                     read += 1;
                 }
@@ -81,8 +81,8 @@ mod tests {
             (Some(('*', rest)), None) => fits(rest, name),
             (Some(('*', rest)), Some((_, shorter))) => fits(rest, name) || fits(pattern, shorter),
             (Some(('?', rest)), Some((_, shorter))) => fits(rest, shorter),
-            (Some((wanted, rest)), Some((letter, shorter))) => {
-                wanted == letter && fits(rest, shorter)
+            (Some((expected, rest)), Some((letter, shorter))) => {
+                expected == letter && fits(rest, shorter)
             }
             (Some(_), None) | (None, Some(_)) => false,
         }

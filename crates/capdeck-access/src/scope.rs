@@ -79,7 +79,7 @@ impl OAuthScope {
         Self::ALL.into_iter().find(|scope| scope.as_str() == name)
     }
 
-    /// Whether whoever has this one has the other.
+    /// Whether a holder of this one has the other.
     pub fn implies(self, other: Self) -> bool {
         self.family() == other.family() && self >= other
     }

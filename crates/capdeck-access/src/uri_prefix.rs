@@ -10,7 +10,7 @@ use crate::entry_uri::{EntryUri, UriError, UriProblem, check_path, check_scheme}
 /// that starts so (`docs://team*`).
 ///
 /// Case does not matter here. No two entries may differ in case alone, so a rule about `docs://secret` that let
-/// `docs://Secret` through would tell, by the refusal to create it, what it hides.
+/// `docs://Secret` through would reveal, by the refusal to create it, what it hides.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct UriPrefix {

@@ -1,4 +1,4 @@
-//! Revokes the grants and the shares of capsules that somebody may no longer use.
+//! Revokes the grants and the shares of capsules that their holders may no longer use.
 //!
 //! Grants of deleted capsules are revoked wherever they were deleted: over HTTP, by a command, or while no host was running.
 //! Access is bound to a capsule's uid, so correctness does not depend on when this runs. A share is valid only as long as its

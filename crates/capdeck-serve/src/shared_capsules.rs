@@ -167,7 +167,7 @@ impl CapsuleService for SharedCapsuleService {
                 },
                 Route::Unknown => LostConnection::Untouched,
             };
-            if lost == LostConnection::Begun && !request.operation.is_repeatable() {
+            if lost == LostConnection::Started && !request.operation.is_repeatable() {
                 return Err(outcome_unknown());
             }
             if Instant::now() >= deadline {
@@ -286,7 +286,7 @@ impl Shared {
                 Err(error @ (HostUnreachable::Foreign | HostUnreachable::OtherVersion { .. })) => {
                     return Err(in_use.hint(format!("{error}; stop it, or update capdeck")));
                 }
-                // It has just begun, is about to end, or is a short command.
+                // It has just started, is about to end, or is a short command.
                 Err(HostUnreachable::Absent | HostUnreachable::Silent)
                     if Instant::now() < deadline =>
                 {
@@ -437,7 +437,7 @@ impl Drop for LocalRequestGuard {
 }
 
 impl FolderOwnership {
-    /// Ends the ownership of others, after what was begun.
+    /// Ends the ownership of others, after what was started.
     async fn end(&self) {
         self.stop.cancel();
         if let Some(task) = self.task.lock().await.take() {

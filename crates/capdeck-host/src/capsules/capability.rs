@@ -78,7 +78,7 @@ impl Session {
         if let Some(version) = version {
             author = author.version(&version);
         }
-        // The person's own agents are told apart by their names.
+        // The person's own agents differ by their names.
         if self.principal != Principal::local() {
             author = author.principal(self.principal.as_str());
         }
@@ -115,7 +115,7 @@ impl Session {
     }
 }
 
-/// Waits for capsules as long as the call may take. What was begun is finished, even when nobody waits for it any more.
+/// Waits for capsules as long as the call may take. What was started is finished, even when its caller stops waiting.
 pub(super) async fn in_time<T>(
     context: &CallContext,
     work: impl Future<Output = T>,

@@ -1,6 +1,6 @@
 //! Entries of capsules among the deck's own resources, prompts and skills.
 //!
-//! They are asked for with every request, for whoever the client is by then, and nothing is asked where they are not
+//! They are asked for with every request, for the client as it is by then, and nothing is asked where they are not
 //! offered.
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -32,7 +32,7 @@ pub struct ClientEntries<'a> {
 }
 
 impl Session {
-    /// True when entries of capsules are among this client's resources, prompts and skills: whoever may read them by the
+    /// True when entries of capsules are among this client's resources, prompts and skills: a client that may read them by the
     /// tool has them there as well. Such lists are no part of what stands in an agent's context, so the exposure does not
     /// matter.
     pub fn offers_entries(&self) -> bool {

@@ -111,7 +111,7 @@ impl CapsuleTool {
         tool_result(outcome)
     }
 
-    /// Has a call recorded whose arguments kept it from the service, in the capsule that it was about as far as can be told.
+    /// Has a call recorded whose arguments kept it from the service, in the capsule that it was about as far as is known.
     async fn note_refusal(self, run: &ToolRun<'_>, arguments: Option<&RawValue>) {
         if let (Self::Manage, Some(grants)) = (self, run.by.grants) {
             return grants.record_invalid_request().await;
@@ -154,10 +154,14 @@ impl ToolRun<'_> {
     }
 
     /// Asks for access, or decides about it. `absent` is what to say where that is not possible.
-    async fn ask_access(&self, wish: AccessRequest, absent: &str) -> Result<Value, CapsuleError> {
+    async fn ask_access(
+        &self,
+        request: AccessRequest,
+        absent: &str,
+    ) -> Result<Value, CapsuleError> {
         let grants = self.by.grants.ok_or_else(|| invalid(absent))?;
         self.was_asked.store(true, Ordering::Relaxed);
-        grants.run(wish).await
+        grants.run(request).await
     }
 }
 

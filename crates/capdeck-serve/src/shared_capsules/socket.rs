@@ -1,7 +1,7 @@
 //! The socket between the process that has the capsules and those that send it requests.
 //!
 //! The one that has them greets. A connection then carries one request at a time, or, after `Listen`, changes until either
-//! side hangs up. Before a request is worked on, `Begun` is sent: a connection that ends without it means that nothing was
+//! side hangs up. Before a request is worked on, `Started` is sent: a connection that ends without it means that nothing was
 //! done.
 
 use std::{
@@ -43,13 +43,14 @@ pub(super) enum Request {
 #[serde(rename_all = "snake_case")]
 pub(super) enum Reply {
     /// From here on the request may have an effect, or changes are sent.
-    Begun,
+    #[serde(rename = "begun")]
+    Started,
     Response(Box<CapsuleResponse>),
     Failed(CapsuleError),
     Changed(CapsuleChange),
 }
 
-/// Answers until `stop`, then finishes what was begun. The socket goes first, while the folder is still this process's.
+/// Answers until `stop`, then finishes what was started. The socket goes first, while the folder is still this process's.
 pub(super) async fn serve_others(
     socket: LocalSocket,
     capsules: LocalCapsuleService,
@@ -91,7 +92,7 @@ async fn converse(
         };
         match request {
             Request::Dispatch(request) => {
-                local_socket::write(&mut writer, &Reply::Begun).await?;
+                local_socket::write(&mut writer, &Reply::Started).await?;
                 let reply = match capsules.dispatch(*request).await {
                     Ok(response) => Reply::Response(Box::new(response)),
                     Err(error) => Reply::Failed(error),
@@ -106,7 +107,7 @@ async fn converse(
                         continue;
                     }
                 };
-                local_socket::write(&mut writer, &Reply::Begun).await?;
+                local_socket::write(&mut writer, &Reply::Started).await?;
                 loop {
                     tokio::select! {
                         change = changes.next() => match change {
@@ -155,7 +156,7 @@ pub(super) enum LostConnection {
     /// Before it began: nothing was done.
     Untouched,
     /// After it began, or without a word about that: what it did is not known.
-    Begun,
+    Started,
 }
 
 impl RemoteCapsules {
@@ -180,8 +181,8 @@ impl RemoteCapsules {
         let answer = match answered {
             Ok(Ok(Reply::Response(response))) => Ok(*response),
             Ok(Ok(Reply::Failed(error))) => Err(error),
-            Ok(Ok(Reply::Begun | Reply::Changed(_)) | Err(_)) | Err(_) => {
-                return Err(LostConnection::Begun);
+            Ok(Ok(Reply::Started | Reply::Changed(_)) | Err(_)) | Err(_) => {
+                return Err(LostConnection::Started);
             }
         };
         let mut idle = self.idle.lock();
@@ -227,14 +228,14 @@ impl CapsuleSocket {
         Ok(Self { reader, writer })
     }
 
-    /// Sends a request and waits until it is begun.
+    /// Sends a request and waits until it is started.
     async fn begin(
         &mut self,
         request: &Request,
     ) -> Result<Result<(), CapsuleError>, LostConnection> {
-        let begun = timeout(BEGIN_TIMEOUT, self.try_begin(request)).await;
+        let started = timeout(BEGIN_TIMEOUT, self.try_begin(request)).await;
         // A process that is stopped may still find the request and do it when it goes on.
-        begun.unwrap_or(Err(LostConnection::Begun))
+        started.unwrap_or(Err(LostConnection::Started))
     }
 
     async fn try_begin(
@@ -244,7 +245,7 @@ impl CapsuleSocket {
         let sent = local_socket::write(&mut self.writer, request).await;
         sent.map_err(|_| LostConnection::Untouched)?;
         match local_socket::read(&mut self.reader).await {
-            Ok(Reply::Begun) => Ok(Ok(())),
+            Ok(Reply::Started) => Ok(Ok(())),
             Ok(Reply::Failed(error)) => Ok(Err(error)),
             Ok(Reply::Response(_) | Reply::Changed(_)) | Err(_) => Err(LostConnection::Untouched),
         }
@@ -275,7 +276,7 @@ mod tests {
         let overview = CapsuleOperation::from(OverviewRequest);
         let asked = capsules.dispatch(&caller.request(None, overview)).await;
         // It may still do what it was asked when it goes on.
-        assert_eq!(asked.unwrap_err(), LostConnection::Begun);
+        assert_eq!(asked.unwrap_err(), LostConnection::Started);
         silent.abort();
     }
 }

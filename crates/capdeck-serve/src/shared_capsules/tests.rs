@@ -47,7 +47,7 @@ fn read(uri: &str) -> CapsuleRequest<ReadRequest> {
 }
 
 /// The address of the next entry that changed.
-async fn heard(changes: &mut CapsuleChanges) -> String {
+async fn next_uri(changes: &mut CapsuleChanges) -> String {
     match changes.next().await {
         Some(CapsuleChange::Entry { change, .. }) => {
             assert_eq!(change.kind, ChangeKind::Created);
@@ -86,8 +86,8 @@ async fn what_one_writes_the_other_reads_and_hears() {
     other.ask(write("docs://b", "from the other")).await.unwrap();
     assert_eq!(one.ask(read("docs://b")).await.unwrap().body.unwrap(), "from the other");
     for changes in [&mut at_one, &mut at_other] {
-        assert_eq!(heard(changes).await, "docs://a");
-        assert_eq!(heard(changes).await, "docs://b");
+        assert_eq!(next_uri(changes).await, "docs://a");
+        assert_eq!(next_uri(changes).await, "docs://b");
     }
     let failure = other.ask(read("docs://missing")).await.unwrap_err();
     assert_eq!(failure, one.ask(read("docs://missing")).await.unwrap_err());
@@ -103,10 +103,10 @@ async fn whoever_asks_next_takes_over() {
     let mut changes = two.changes(person()).await.unwrap();
     one.close().await;
     assert_eq!(one.ask(read("docs://a")).await.unwrap_err().code, "closed");
-    // Whoever listens takes over by itself, and says that it may have missed something.
+    // The process that listens takes over by itself, and says that it may have missed something.
     assert_eq!(changes.next().await, Some(CapsuleChange::Missed));
     three.ask(write("docs://b", "x")).await.unwrap();
-    assert_eq!(heard(&mut changes).await, "docs://b");
+    assert_eq!(next_uri(&mut changes).await, "docs://b");
     two.close().await;
     assert_eq!(changes.next().await, None);
     assert!(!folder.join("desk.sock").exists());
@@ -149,7 +149,7 @@ async fn many_requests_at_once_reach_the_other_process() {
     assert_eq!(overview.schemes[0].entries, 40);
 }
 
-/// A process that has the folder, answers one request as far as told, and is gone.
+/// A process that has the folder, answers one request as far as it is given, and is gone.
 async fn dying_owner(folder: &Path, protocol: u32, begins: bool) -> tokio::task::JoinHandle<()> {
     let options = StoreOptions::default();
     let desk = LocalCapsuleService::open(folder, options).await.unwrap();
@@ -160,7 +160,7 @@ async fn dying_owner(folder: &Path, protocol: u32, begins: bool) -> tokio::task:
         local_socket::write(&mut writer, &SocketGreeting { protocol, version }).await.unwrap();
         let mut reader = local_socket::reader(reading);
         if local_socket::read::<Request, _>(&mut reader).await.is_ok() && begins {
-            local_socket::write(&mut writer, &Reply::Begun).await.unwrap();
+            local_socket::write(&mut writer, &Reply::Started).await.unwrap();
         }
         drop(socket);
         desk.close().await;

@@ -1,4 +1,4 @@
-//! `capdeck capsule edit NAME URI`: an entry in an editor, with nobody's change lost.
+//! `capdeck capsule edit NAME URI`: an entry in an editor, with no change lost.
 
 use std::{
     fs,
@@ -45,7 +45,7 @@ pub(super) fn run(args: &CapsuleEditArgs, context: &CommandContext<'_>) -> Comma
     let draft = EditorFile::new(uri, mime_type, body)?;
     // The version that the text is a change of; 0 when there is no entry.
     let mut version = opened.as_ref().map_or(0, |entry| entry.info.version);
-    // The merge that is being looked at, and the places in it that somebody must decide.
+    // The merge that is being looked at, and the places in it to decide.
     let mut merge: Option<(String, usize)> = None;
     loop {
         // The capsules are free while the editor is open.
@@ -112,7 +112,7 @@ pub(super) fn run(args: &CapsuleEditArgs, context: &CommandContext<'_>) -> Comma
     }
 }
 
-/// The failure of somebody who is not asked, with the merge beside the kept text.
+/// The failure where no question can be asked, with the merge beside the kept text.
 fn conflicted(
     mut failure: CommandFailure,
     name: &str,
@@ -253,7 +253,7 @@ impl EditorFile {
         save(&self.file, text)
     }
 
-    /// Keeps a text beside the one that may be edited next; tells where.
+    /// Keeps a text beside the one that may be edited next; returns where.
     fn keep(&self, word: &str, text: &str) -> Result<PathBuf, CommandFailure> {
         let path = self.beside(word);
         save(&path, text)?;
@@ -262,7 +262,7 @@ impl EditorFile {
 
     /// Nothing of it is needed any more.
     fn discard(&self) {
-        // A file that stays in a private folder harms nobody.
+        // A file that stays in a private folder does no harm.
         fs::remove_dir_all(&self.folder).ok();
     }
 

@@ -1,4 +1,4 @@
-//! `capdeck capsule share NAME`: a role on a part of a capsule for whoever holds a token.
+//! `capdeck capsule share NAME`: a role on a part of a capsule for the holder of a token.
 
 use capdeck_host::{
     AddShareRequest, EntryScope, RevokeShareRequest, Role, ShareExpiry, SharesRequest,

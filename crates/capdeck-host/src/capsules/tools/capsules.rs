@@ -49,8 +49,8 @@ pub(super) async fn call(
             let capsule = needed(capsule, "capsule", "request_access")?;
             let role = role.unwrap_or(Role::Reader);
             // Recorded where it is decided.
-            let wish = AccessRequest::RequestAccess { capsule, role, reason };
-            let facts = run.ask_access(wish, "access is not asked for here").await?;
+            let request = AccessRequest::RequestAccess { capsule, role, reason };
+            let facts = run.ask_access(request, "access is not asked for here").await?;
             return Ok(ToolAnswer::new(manage::text(&facts), &facts));
         }
     };

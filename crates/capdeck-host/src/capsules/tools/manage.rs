@@ -40,8 +40,8 @@ pub(super) async fn call(
     run: &ToolRun<'_>,
     arguments: Option<&RawValue>,
 ) -> Result<ToolAnswer, CapsuleError> {
-    let wish = access_request(parse(arguments)?)?;
-    let facts = run.ask_access(wish, "grants are not decided here").await?;
+    let request = access_request(parse(arguments)?)?;
+    let facts = run.ask_access(request, "grants are not decided here").await?;
     Ok(ToolAnswer::new(text(&facts), &facts))
 }
 

@@ -30,36 +30,23 @@ pub(super) async fn call(
     run: &ToolRun<'_>,
     arguments: Option<&RawValue>,
 ) -> Result<ToolAnswer, CapsuleError> {
-    let WriteToolArguments {
-        capsule,
-        uri,
-        content,
-        mode,
-        patch,
-        title,
-        tags,
-        risk_class,
-        file_anchors,
-        commit,
-        if_version,
-        idempotency_key,
-    } = parse(arguments)?;
-    let content = content.filter(|content| content.get() != "null").map(|content| body(&content));
+    let given: WriteToolArguments = parse(arguments)?;
+    let content = given.content.filter(|content| content.get() != "null");
     let write = WriteRequest {
-        uri,
-        mode,
-        content,
-        patch,
-        title,
-        tags,
-        risk_class,
-        file_anchors,
-        commit,
-        if_version,
-        idempotency_key,
+        uri: given.uri,
+        mode: given.mode,
+        content: content.map(|content| body(&content)),
+        patch: given.patch,
+        title: given.title,
+        tags: given.tags,
+        risk_class: given.risk_class,
+        file_anchors: given.file_anchors,
+        commit: given.commit,
+        if_version: given.if_version,
+        idempotency_key: given.idempotency_key,
         blob: None,
     };
-    let outcome = run.ask(capsule.as_deref(), write).await?.outcome;
+    let outcome = run.ask(given.capsule.as_deref(), write).await?.outcome;
     let done = match (outcome.repeated, outcome.created) {
         (true, _) => "was written before, as",
         (false, true) => "created",

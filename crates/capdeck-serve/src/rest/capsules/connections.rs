@@ -116,7 +116,7 @@ async fn shares(call: &RestCall) -> ApiResult<Vec<ConnectionResponse>> {
 async fn granted(call: &RestCall) -> ApiResult<Vec<ConnectionResponse>> {
     let Some(registry) = call.rest.http_state.registry() else { return Ok(Vec::new()) };
     let capsule = call.capsule().await?.key();
-    let wanted = GrantQuery { capsule: Some(capsule), principal: None, live_only: true };
+    let query = GrantQuery { capsule: Some(capsule), principal: None, live_only: true };
     let page = PageRequest { cursor: None, limit: Some(200) };
     let shown = |grant: &Grant| {
         let GrantTarget::Capsule { role, uri_prefixes, denied_prefixes, .. } = &grant.target else {
@@ -141,7 +141,7 @@ async fn granted(call: &RestCall) -> ApiResult<Vec<ConnectionResponse>> {
             hint: None,
         })
     };
-    Ok(registry.grants().list(&wanted, &page)?.items.iter().filter_map(shown).collect())
+    Ok(registry.grants().list(&query, &page)?.items.iter().filter_map(shown).collect())
 }
 
 async fn add(

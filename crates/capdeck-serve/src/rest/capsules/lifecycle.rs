@@ -89,7 +89,7 @@ async fn list(call: RestCall, query: CapsuleListQuery) -> ApiResult<ListPage<Cap
     let text = query.q.unwrap_or_default().to_lowercase();
     let fits = |capsule: &CapsuleItem| {
         let found = |field: &str| field.to_lowercase().contains(&text);
-        query.visibility.is_none_or(|wanted| capsule.visibility == wanted)
+        query.visibility.is_none_or(|visibility| capsule.visibility == visibility)
             && (found(&capsule.name) || found(&capsule.description))
     };
     let mut capsules = call.capsules(query.counts.unwrap_or(false)).await?;
