@@ -1,7 +1,5 @@
 //! Addresses of entries: `<scheme>://<path>`, with rules under which a path is safe as a file name everywhere.
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -205,31 +203,39 @@ fn shown(text: &str) -> String {
     shown
 }
 
-impl fmt::Display for EntryUri {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.text)
-    }
-}
+/// How a checked text is shown, read and written.
+macro_rules! checked_text {
+    ($name:ident) => {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str(&self.text)
+            }
+        }
 
-impl fmt::Debug for EntryUri {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.text, formatter)
-    }
-}
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Debug::fmt(&self.text, formatter)
+            }
+        }
 
-impl TryFrom<String> for EntryUri {
-    type Error = UriError;
+        impl TryFrom<String> for $name {
+            type Error = crate::UriError;
 
-    fn try_from(text: String) -> Result<Self, UriError> {
-        Self::parse(&text)
-    }
-}
+            fn try_from(text: String) -> Result<Self, crate::UriError> {
+                Self::parse(&text)
+            }
+        }
 
-impl From<EntryUri> for String {
-    fn from(uri: EntryUri) -> Self {
-        uri.text
-    }
+        impl From<$name> for String {
+            fn from(checked: $name) -> Self {
+                checked.text
+            }
+        }
+    };
 }
+pub(crate) use checked_text;
+
+checked_text!(EntryUri);
 
 #[cfg(test)]
 mod tests {

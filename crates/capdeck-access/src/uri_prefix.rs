@@ -1,10 +1,8 @@
 //! Parts of a capsule's address space: prefixes on whole segments, and what a set of allowed and denied ones leaves.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
-use crate::entry_uri::{EntryUri, UriError, UriProblem, check_path, check_scheme};
+use crate::entry_uri::{EntryUri, UriError, UriProblem, check_path, check_scheme, checked_text};
 
 /// A whole scheme (`docs://`), an entry with everything below it (`docs://team`), or, with `*` at the end, everything
 /// that starts so (`docs://team*`).
@@ -77,6 +75,8 @@ impl UriPrefix {
         })
     }
 }
+
+checked_text!(UriPrefix);
 
 /// What an access reaches: everything that an allowed prefix covers and no denied one does.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -157,32 +157,6 @@ impl EntryScope {
             self.allow.is_empty() || self.allow.iter().any(|prefix| prefix.scheme() == scheme);
         let is_denied = |prefix: &UriPrefix| prefix.scheme() == scheme && prefix.is_whole_scheme();
         allowed && !self.deny.iter().any(is_denied)
-    }
-}
-
-impl fmt::Display for UriPrefix {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.text)
-    }
-}
-
-impl fmt::Debug for UriPrefix {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.text, formatter)
-    }
-}
-
-impl TryFrom<String> for UriPrefix {
-    type Error = UriError;
-
-    fn try_from(text: String) -> Result<Self, UriError> {
-        Self::parse(&text)
-    }
-}
-
-impl From<UriPrefix> for String {
-    fn from(prefix: UriPrefix) -> Self {
-        prefix.text
     }
 }
 

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 
 pub use {
     chain::PrunedLines,
-    line::{AuditLogLine, AuditOrigin, AuditOutcome},
+    line::{AccessEvent, AuditLogLine, AuditOrigin, AuditOutcome, REGISTRY_LOG},
     query::query_audit,
     verify::{AuditProblem, AuditReport, verify_audit},
 };

@@ -17,8 +17,7 @@ pub use prompts::{EntryPrompt, PromptArgument};
 use self::scoped_store::ScopedStore;
 use crate::{
     AnchorProject, AnchorReport, AuditLogLine, AuditOutcome, BlobRef, CapsuleAccess, CapsuleAuthor,
-    CapsuleInfo, ChangeAuthor, ChangeSubscription, Entry, EntryUri, PrunedLines, Role, Store,
-    StoreClock, StoreError,
+    CapsuleInfo, ChangeAuthor, Entry, EntryUri, PrunedLines, Role, Store, StoreClock, StoreError,
     audit::ChainedAuditLog,
     blocking::{blocking, finished},
     neutralise,
@@ -216,11 +215,6 @@ impl CapsuleHandle {
             pruned.flatten().map_err(StoreError::io("prune the audit"))
         };
         self.audited("audit.prune", work, AuditNote::plain).await
-    }
-
-    /// Changes that this caller may see, from now on. Not a call, so not in the audit.
-    pub fn changes(&self) -> ChangeSubscription {
-        self.entries.store.changes().within(self.access().scope.clone())
     }
 
     /// Records a call that failed before it got here, such as one with an address that is none.

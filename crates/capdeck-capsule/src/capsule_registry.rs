@@ -15,13 +15,13 @@ use jiff::{Timestamp, civil::Date};
 use parking_lot::Mutex;
 
 use crate::{
-    AuditLogLine, AuditOutcome, CapsuleAccess, CapsuleAuthor, CapsuleHandle, CapsuleInfo,
-    CapsuleUpdate, FileStore, NameScope, PrunedLines, StoreError, StoreMode, StoreOptions,
+    AccessEvent, AuditLogLine, AuditOutcome, CapsuleAccess, CapsuleAuthor, CapsuleHandle,
+    CapsuleInfo, CapsuleUpdate, FileStore, NameScope, PrunedLines, REGISTRY_LOG, StoreError,
+    StoreMode, StoreOptions,
     audit::ChainedAuditLog,
     blocking::blocking,
     capsule_info::{self, RecordFile},
     file_store::{StoreDisk, make_private_folder, private_file},
-    registry_audit::{AccessEvent, AuditSubject, REGISTRY_LOG},
     share::ShareRecord,
 };
 
@@ -54,6 +54,19 @@ struct CapsuleRegistryInner {
     open: Mutex<HashMap<String, Arc<tokio::sync::OnceCell<FileStore>>>>,
     /// Locked as long as it is open.
     lock: Mutex<Option<Arc<File>>>,
+}
+
+/// What a line of the registry is about.
+#[derive(Debug, Clone, Default)]
+struct AuditSubject {
+    capsule: Option<String>,
+    share: Option<String>,
+}
+
+impl AuditSubject {
+    fn capsule(id: &str) -> Self {
+        Self { capsule: Some(id.to_owned()), share: None }
+    }
 }
 
 /// Tries whether a folder can be written, or the nearest one above it that there is. Nothing of it stays. Blocks.

@@ -2,9 +2,8 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use tokio::sync::broadcast;
 
-use crate::{EntryScope, EntryUri};
+use crate::EntryUri;
 
 /// An entry is not what it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,49 +32,6 @@ impl ChangeKind {
             Self::Updated => "entry.updated",
             Self::Deleted => "entry.deleted",
             Self::Purged => "entry.purged",
-        }
-    }
-}
-
-/// What a subscriber hears next.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SubscriptionEvent {
-    Change(ChangeEvent),
-    /// The subscriber was too slow for some changes; anything may have changed.
-    Lagged,
-}
-
-/// Changes within what one subscriber reaches, from the moment of subscribing.
-#[derive(Debug)]
-pub struct ChangeSubscription {
-    receiver: broadcast::Receiver<ChangeEvent>,
-    scopes: Vec<EntryScope>,
-}
-
-impl ChangeSubscription {
-    pub(crate) fn new(receiver: broadcast::Receiver<ChangeEvent>) -> Self {
-        Self { receiver, scopes: Vec::new() }
-    }
-
-    /// Only changes that this scope reaches, too.
-    pub fn within(mut self, scope: EntryScope) -> Self {
-        self.scopes.push(scope);
-        self
-    }
-
-    /// Waits for the next change; `None` when the store is gone. Dropping the future loses nothing.
-    pub async fn next(&mut self) -> Option<SubscriptionEvent> {
-        loop {
-            match self.receiver.recv().await {
-                Ok(change) if self.scopes.iter().all(|scope| scope.reaches(&change.uri)) => {
-                    return Some(SubscriptionEvent::Change(change));
-                }
-                Ok(_) => {}
-                Err(broadcast::error::RecvError::Lagged(_)) => {
-                    return Some(SubscriptionEvent::Lagged);
-                }
-                Err(broadcast::error::RecvError::Closed) => return None,
-            }
         }
     }
 }

@@ -29,7 +29,7 @@ mod power_tests;
 use std::{fs::File, path::Path, sync::Arc};
 
 use async_trait::async_trait;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Semaphore, broadcast, oneshot};
 
 pub use disk::WriteDurability;
 pub(crate) use disk::{StoreDisk, list_folder, make_private_folder, private_file, read_file};
@@ -39,10 +39,10 @@ pub(crate) use signal_log::SignalLine;
 pub(crate) use version_files::{LoadedVersion, VersionIntegrity};
 
 use crate::{
-    BlobCollection, BlobContent, BlobId, CapsuleAuthor, ChangeAuthor, ChangeSubscription,
-    DeletedEntry, Entry, EntryMeta, EntryScope, EntrySearchPage, EntryUri, IndexTiming, MemoryMap,
-    MemoryOwner, Scheme, SchemeCount, Signal, SignalPage, Store, StoreError, StoreOptions,
-    StorePage, StoreWrite, WriteOutcome,
+    BlobCollection, BlobContent, BlobId, CapsuleAuthor, ChangeAuthor, ChangeEvent, DeletedEntry,
+    Entry, EntryMeta, EntryScope, EntrySearchPage, EntryUri, IndexTiming, MemoryMap, MemoryOwner,
+    Scheme, SchemeCount, Signal, SignalPage, Store, StoreError, StoreOptions, StorePage,
+    StoreWrite, WriteOutcome,
     audit::ChainedAuditLog,
     blocking::finished,
     service::{ListQuery, PollSignalsRequest, SearchQuery},
@@ -277,7 +277,7 @@ impl Store for FileStore {
         self.run(move |engine| memory_file::change(&engine.files, &key, value, &by)).await
     }
 
-    fn changes(&self) -> ChangeSubscription {
-        ChangeSubscription::new(self.engine.changes.subscribe())
+    fn changes(&self) -> broadcast::Receiver<ChangeEvent> {
+        self.engine.changes.subscribe()
     }
 }

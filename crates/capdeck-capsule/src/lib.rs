@@ -25,7 +25,6 @@ mod merge;
 mod options;
 mod page;
 mod patch;
-mod registry_audit;
 mod scheme;
 mod search;
 pub mod service;
@@ -43,14 +42,14 @@ pub use capdeck_access::{
 };
 
 pub use audit::{
-    AuditLogLine, AuditOrigin, AuditOutcome, AuditProblem, AuditReport, PrunedLines, query_audit,
-    verify_audit,
+    AccessEvent, AuditLogLine, AuditOrigin, AuditOutcome, AuditProblem, AuditReport, PrunedLines,
+    REGISTRY_LOG, query_audit, verify_audit,
 };
 pub use author::{CapsuleAuthor, MemoryOwner};
 pub use capsule_handle::{CapsuleHandle, EntryPrompt, PromptArgument};
 pub use capsule_info::{CapsuleInfo, CapsuleUpdate, CapsuleVisibility, NameScope};
 pub use capsule_registry::{CapsuleRegistry, probe_folder};
-pub use change::{ChangeEvent, ChangeKind, ChangeSubscription, SubscriptionEvent};
+pub use change::{ChangeEvent, ChangeKind};
 pub use entry::{
     BlobId, BlobIdError, BlobRef, CommitRef, CommitRefError, Entry, EntryMeta, PromotionReason,
     RiskClass,
@@ -61,7 +60,6 @@ pub use file_store::{FileStore, WriteDurability};
 pub use merge::{MergeProposal, WriteConflict, merge, unified_diff};
 pub use options::{AuditMode, IndexTiming, StoreClock, StoreLimits, StoreMode, StoreOptions};
 pub use page::{MAX_LIST_PAGE_SIZE, StorePage};
-pub use registry_audit::{AccessEvent, REGISTRY_LOG};
 pub use scheme::{BodyFormat, Scheme, SchemeError, SchemeOrigin};
 pub use search::{EntrySearchMatch, EntrySearchPage, MAX_SEARCH_PAGE_SIZE};
 pub use service::{

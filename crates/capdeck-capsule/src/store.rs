@@ -6,11 +6,12 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tokio::sync::broadcast;
 
 use crate::{
-    BlobId, BlobRef, CapsuleAuthor, ChangeSubscription, Entry, EntryMeta, EntryScope,
-    EntrySearchPage, EntryUri, MemoryOwner, Role, Scheme, Signal, SignalPage, StoreError,
-    StorePage, StoreWrite, WriteOutcome,
+    BlobId, BlobRef, CapsuleAuthor, ChangeEvent, Entry, EntryMeta, EntryScope, EntrySearchPage,
+    EntryUri, MemoryOwner, Role, Scheme, Signal, SignalPage, StoreError, StorePage, StoreWrite,
+    WriteOutcome,
     service::{ListQuery, PollSignalsRequest, SearchQuery},
 };
 
@@ -135,8 +136,8 @@ pub trait Store: Send + Sync {
         by: &ChangeAuthor,
     ) -> Result<(), StoreError>;
 
-    /// Changes from now on.
-    fn changes(&self) -> ChangeSubscription;
+    /// Changes from now on. A subscriber that is too slow misses some and gets an error for them.
+    fn changes(&self) -> broadcast::Receiver<ChangeEvent>;
 }
 
 /// Who changes something: named as the writer, and in the audit line of the change.

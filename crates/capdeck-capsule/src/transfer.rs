@@ -5,7 +5,6 @@
 
 mod archive;
 mod export;
-mod git_stream;
 mod import;
 mod import_candidates;
 mod manifest;

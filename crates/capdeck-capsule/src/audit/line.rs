@@ -1,10 +1,14 @@
-//! One line of an audit.
+//! One line of an audit, of a capsule or of the registry: what happens to capsules as a whole and to their shares is in
+//! `logs/registry-<day>.jsonl` of the data folder, in the form of every capsule's own audit.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{CapsuleAuthor, EntryUri, Role};
+
+/// What the names of the registry's own logs start with, for [`super::verify_audit`] and the others.
+pub const REGISTRY_LOG: &str = "registry-";
 
 /// One call as it is kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -90,4 +94,22 @@ impl AuditLogLine {
             ..Self::default()
         }
     }
+}
+
+/// Something that was decided about who may use what. It holds ids and no secrets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccessEvent {
+    /// `grant.approve`, `credential.issue`, `login.fail`, …
+    pub action: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capsule: Option<String>,
+    /// The request, grant, credential, client or operator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    pub outcome: AuditOutcome,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<String>,
+    /// What ties an approval to its own request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub self_approved: Option<String>,
 }

@@ -15,7 +15,7 @@ use crate::{
 #[derive(Clone)]
 pub(crate) struct ScopedStore {
     pub(super) capsule: Arc<CapsuleInfo>,
-    pub(super) store: Arc<dyn Store>,
+    pub(crate) store: Arc<dyn Store>,
     pub(super) access: Arc<CapsuleAccess>,
     pub(super) by: ChangeAuthor,
     pub(super) clock: StoreClock,

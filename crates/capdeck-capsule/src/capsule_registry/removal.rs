@@ -4,11 +4,10 @@ use std::{io, path::PathBuf};
 
 use jiff::Timestamp;
 
-use super::{CapsuleRegistry, CapsuleRegistryInner};
+use super::{AuditSubject, CapsuleRegistry, CapsuleRegistryInner};
 use crate::{
     CapsuleInfo, StoreError,
     file_store::{list_folder, make_private_folder},
-    registry_audit::AuditSubject,
 };
 
 impl CapsuleRegistry {

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{CapsuleRegistry, CapsuleRegistryInner, on_disk};
+use super::{AuditSubject, CapsuleRegistry, CapsuleRegistryInner, on_disk};
 use crate::{
     CapsuleInfo, Share, ShareToken, StoreError,
     capsule_info::new_uid,
-    registry_audit::AuditSubject,
     service::AddShareRequest,
     share::{self, ShareRecord},
 };

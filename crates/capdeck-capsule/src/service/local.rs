@@ -152,8 +152,8 @@ impl ServiceCall<'_> {
             (Err(error), _) => return Err(error),
         };
         let (id, access) = (info.id.clone(), access.clone());
-        service.hub.follow(&id, &info.key(), &service.capsules.store(&id).await?);
         let session = service.capsules.handle(&id, resolved.author, access).await?;
+        service.hub.follow(session.capsule(), session.entries.store.as_ref());
         Ok(match &self.caller.project {
             Some(project) => session.in_project(Arc::new(GitProject::at(project))),
             None => session,

@@ -3,8 +3,12 @@
 use std::collections::BTreeMap;
 
 use capdeck_capsule::{
-    CapsuleAccess, ListQuery, PatchStep, PollSignalsRequest, Role, Scheme, SearchQuery,
-    SendSignalRequest, StoreError, StoreWrite, SubscriptionEvent, WriteContent,
+    CapsuleAccess, CapsuleAuthor, ListQuery, PatchStep, PollSignalsRequest, Role, Scheme,
+    SearchQuery, SendSignalRequest, StoreError, StoreWrite, WriteContent,
+    service::{
+        CapsuleCaller, CapsuleChange, CapsuleGrant, CapsuleService as _, CapsuleServiceExt as _,
+        LocalCapsuleService, OverviewRequest, Reach,
+    },
 };
 
 use crate::{
@@ -36,8 +40,15 @@ async fn uris(session: &TestSession) -> Vec<String> {
 async fn spec_26_4_a_denied_prefix_is_absent_everywhere() {
     let stage = filled().await;
     let deny = ["docs://secret", "skills://secret"];
-    let guest = stage.handle("guest", access(Role::Reader, &["docs://", "skills://"], &deny)).await;
-    let mut heard = guest.changes();
+    let granted = access(Role::Reader, &["docs://", "skills://"], &deny);
+    let guest = stage.handle("guest", granted.clone()).await;
+    let service = LocalCapsuleService::over(stage.capsules.clone());
+    let capsule = stage.capsules.find("team").unwrap().key();
+    let reach = Reach::Granted(vec![CapsuleGrant { capsule, access: granted }]);
+    let caller = CapsuleCaller::new(CapsuleAuthor::client("guest"), reach);
+    let mut changes = service.changes(caller.clone()).await.unwrap();
+    // A capsule is followed from the moment it is opened.
+    service.ask(caller.request(None, OverviewRequest)).await.unwrap();
     assert_eq!(uris(&guest).await, ["docs://open", "docs://secretary", "skills://open"]);
 
     let found = guest.search(SearchQuery::words("plan secret")).await.unwrap();
@@ -61,11 +72,11 @@ async fn spec_26_4_a_denied_prefix_is_absent_everywhere() {
         signals.iter().filter_map(|signal| Some(signal.uri.as_ref()?.to_string())).collect();
     assert_eq!(told, ["docs://open", "docs://secretary", "skills://open"]);
 
-    // Changes: the hidden one is not heard, the next visible one is.
+    // Changes: the hidden one is not sent, the next visible one is.
     let owner = stage.owner().await;
     fill(&owner, &[("docs://secret/b", "x"), ("docs://open", "y")]).await;
-    let Some(SubscriptionEvent::Change(change)) = heard.next().await else {
-        panic!("nothing was heard")
+    let Some(CapsuleChange::Entry { change, .. }) = changes.next().await else {
+        panic!("there is no change")
     };
     assert_eq!((change.uri.as_str(), change.version), ("docs://open", 2));
 

@@ -5,7 +5,7 @@ use std::{fs, sync::Arc};
 use capdeck_capsule::{
     AddShareRequest, AuditFilter, AuditMode, AuditOutcome, CapsuleAuthor, CapsuleRegistry,
     CapsuleUpdate, EntryUri, ListQuery, PatchStep, REGISTRY_LOG, Role, SearchQuery, ShareExpiry,
-    StoreOptions, StoreWrite, query_audit, verify_audit,
+    Store as _, StoreOptions, StoreWrite, query_audit, verify_audit,
 };
 
 use crate::{
@@ -71,7 +71,7 @@ async fn spec_26_22_each_call_is_one_line_without_content() {
 async fn a_call_that_nobody_waits_for_is_finished_and_recorded() {
     let stage = Stage::new().await;
     let owner = stage.owner().await;
-    let mut changes = owner.changes();
+    let mut changes = stage.capsules.store("team").await.unwrap().changes();
     let entry = uri("docs://a");
     {
         let call = owner.write(StoreWrite::create(entry.clone(), "x"));
@@ -80,7 +80,7 @@ async fn a_call_that_nobody_waits_for_is_finished_and_recorded() {
         let started = futures_poll(call.as_mut());
         assert!(started.is_pending());
     }
-    changes.next().await.unwrap();
+    changes.recv().await.unwrap();
     // The next call waits for the same thread pool and the same log; its line comes after the one in question.
     loop {
         owner.read(&entry, None).await.unwrap();

@@ -7,11 +7,14 @@ use std::{collections::HashMap, sync::Arc};
 
 use futures_util::stream;
 use parking_lot::Mutex;
-use tokio::{sync::broadcast, task::JoinHandle};
+use tokio::{
+    sync::broadcast::{self, error::RecvError},
+    task::JoinHandle,
+};
 
 use super::LocalCapsuleService;
 use crate::{
-    ChangeEvent, FileStore, Store as _, SubscriptionEvent,
+    CapsuleInfo, ChangeEvent, Store,
     service::{CapsuleCaller, CapsuleChange, CapsuleChanges},
 };
 
@@ -54,25 +57,28 @@ impl Drop for Hub {
 }
 
 impl Hub {
-    /// Passes on what changes in the capsule with this id and this key from now on.
-    pub(super) fn follow(&self, capsule: &str, key: &str, store: &FileStore) {
+    /// Passes on what changes in the capsule from now on.
+    pub(super) fn follow(&self, capsule: &CapsuleInfo, store: &dyn Store) {
+        let key = capsule.key();
         let mut followed = self.followed.lock();
-        if followed.get(key).is_some_and(|task| !task.is_finished()) {
+        if followed.get(&key).is_some_and(|task| !task.is_finished()) {
             return;
         }
         let (news, mut changes) = (self.news.clone(), store.changes());
-        let (id, of) = (Arc::<str>::from(capsule), Arc::<str>::from(key));
+        let (id, of) = (Arc::<str>::from(&*capsule.id), Arc::<str>::from(&*key));
         let task = tokio::spawn(async move {
-            while let Some(event) = changes.next().await {
+            loop {
                 let (capsule, key) = (Arc::clone(&id), Arc::clone(&of));
+                let event = match changes.recv().await {
+                    Ok(change) => News::Entry { capsule, key, change },
+                    Err(RecvError::Lagged(_)) => News::Missed { key },
+                    Err(RecvError::Closed) => return,
+                };
                 // There may be no subscriber.
-                let _unread = news.send(match event {
-                    SubscriptionEvent::Change(change) => News::Entry { capsule, key, change },
-                    SubscriptionEvent::Lagged => News::Missed { key },
-                });
+                let _unread = news.send(event);
             }
         });
-        followed.insert(key.to_owned(), task);
+        followed.insert(key, task);
     }
 
     /// Sends that capsules or shares were made, changed or removed.
@@ -90,8 +96,8 @@ impl LocalCapsuleService {
             loop {
                 let change = match receiver.recv().await {
                     Ok(news) => service.visible(&caller, news),
-                    Err(broadcast::error::RecvError::Lagged(_)) => Some(CapsuleChange::Missed),
-                    Err(broadcast::error::RecvError::Closed) => return None,
+                    Err(RecvError::Lagged(_)) => Some(CapsuleChange::Missed),
+                    Err(RecvError::Closed) => return None,
                 };
                 if let Some(change) = change {
                     return Some((change, (service, caller, receiver)));
