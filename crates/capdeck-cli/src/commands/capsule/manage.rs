@@ -38,21 +38,35 @@ pub(super) struct CapsuleInfoArgs {
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
     /// Who may learn that it exists without an access to it.
-    #[arg(long, value_name = "WHO", value_parser = choice(VISIBILITIES))]
-    visibility: Option<CapsuleVisibility>,
+    #[arg(long, value_name = "WHO")]
+    visibility: Option<VisibilityArg>,
 }
 
-/// Who may learn that a capsule exists, as a flag.
-const VISIBILITIES: [ChoiceRow<CapsuleVisibility>; 3] = [
-    ("private", "Nobody", CapsuleVisibility::Private),
-    ("team", "The people of this registry", CapsuleVisibility::Team),
-    ("discoverable", "Agents, too: its name and description", CapsuleVisibility::Discoverable),
-];
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum VisibilityArg {
+    /// Nobody.
+    Private,
+    /// The people of this registry.
+    Team,
+    /// Agents, too: its name and description.
+    Discoverable,
+}
+
+impl From<VisibilityArg> for CapsuleVisibility {
+    fn from(visibility: VisibilityArg) -> Self {
+        match visibility {
+            VisibilityArg::Private => Self::Private,
+            VisibilityArg::Team => Self::Team,
+            VisibilityArg::Discoverable => Self::Discoverable,
+        }
+    }
+}
 
 pub(super) fn new(args: &CapsuleNewArgs, context: &CommandContext<'_>) -> CommandResult {
     let CapsuleNewArgs { name, about: CapsuleInfoArgs { description, visibility } } = args;
     let (name, description) = (name.clone(), description.clone());
-    let request = CreateCapsuleRequest { name, description, visibility: *visibility };
+    let request =
+        CreateCapsuleRequest { name, description, visibility: visibility.map(Into::into) };
     ask_and_show(context, None, request, |made, printer| {
         let id = &made.id;
         printer.note(&format!("Created capsule {id}"));
@@ -80,7 +94,7 @@ pub(super) fn update(args: &CapsuleUpdateArgs, context: &CommandContext<'_>) -> 
             .hint("use --name, --description or --visibility"));
     }
     let (name, description) = (new_name.clone(), description.clone());
-    let request = CapsuleUpdate { name, description, visibility: *visibility };
+    let request = CapsuleUpdate { name, description, visibility: visibility.map(Into::into) };
     ask_and_show(context, Some(&capsule.name), request, |changed, printer| {
         printer.note(&format!("changed the capsule {}", changed.id));
     })
