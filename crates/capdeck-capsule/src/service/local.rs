@@ -30,20 +30,12 @@ pub struct LocalCapsuleService {
 }
 
 /// A caller with the capsules that it reaches now.
-struct ResolvedCaller {
+struct ResolvedCaller<'a> {
     author: CapsuleAuthor,
     /// Every capsule it reaches, with what it may do there.
     reached: Vec<(CapsuleInfo, CapsuleAccess)>,
-    source: ReachSource,
-}
-
-/// Where a caller's reach comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ReachSource {
-    /// It is the person at this machine, or works for it.
-    Machine,
-    Share,
-    Grant,
+    /// Where that comes from.
+    reach: &'a Reach,
 }
 
 impl LocalCapsuleService {
@@ -57,33 +49,25 @@ impl LocalCapsuleService {
         Self { capsules, hub: Arc::default() }
     }
 
-    fn resolve(&self, caller: &CapsuleCaller) -> ResolvedCaller {
-        match &caller.reach {
+    fn resolve<'a>(&self, caller: &'a CapsuleCaller) -> ResolvedCaller<'a> {
+        let (mut author, reach) = (caller.author.clone(), &caller.reach);
+        let reached = match reach {
             Reach::All => {
                 let own = |info| (info, CapsuleAccess::owner());
-                let reached = self.capsules.list().into_iter().map(own).collect();
-                let source = ReachSource::Machine;
-                ResolvedCaller { author: caller.author.clone(), reached, source }
+                self.capsules.list().into_iter().map(own).collect()
             }
             Reach::Share(id) => {
                 let share = self.capsules.share(id);
-                let author = match &share {
-                    Some(share) => {
-                        let author = caller.author.clone().principal(&share.principal);
-                        author.principal_name(&format!("share {}", share.name))
-                    }
-                    None => caller.author.clone(),
-                };
+                if let Some(share) = &share {
+                    author = author.principal(&share.principal);
+                    author = author.principal_name(&format!("share {}", share.name));
+                }
                 let open = |share: Share| Some((self.capsules.capsule_of(&share)?, share.access));
-                let reached = share.and_then(open).into_iter().collect();
-                ResolvedCaller { author, reached, source: ReachSource::Share }
+                share.and_then(open).into_iter().collect()
             }
-            Reach::Granted(granted) => {
-                let reached = self.granted(granted);
-                let source = ReachSource::Grant;
-                ResolvedCaller { author: caller.author.clone(), reached, source }
-            }
-        }
+            Reach::Granted(granted) => self.granted(granted),
+        };
+        ResolvedCaller { author, reached, reach }
     }
 
     /// The granted capsules that there are, each once.
@@ -109,8 +93,8 @@ pub(super) struct ServiceCall<'a> {
     capsule: Option<&'a str>,
 }
 
-impl ServiceCall<'_> {
-    fn resolve(&self) -> ResolvedCaller {
+impl<'a> ServiceCall<'a> {
+    fn resolve(&self) -> ResolvedCaller<'a> {
         self.service.resolve(self.caller)
     }
 
@@ -144,7 +128,7 @@ impl ServiceCall<'_> {
         let (service, resolved) = (self.service, self.resolve());
         let (info, access) = match (resolved.choose(self.capsule), self.capsule) {
             (Ok(chosen), _) => chosen,
-            (Err(error), Some(_)) if resolved.source != ReachSource::Machine => {
+            (Err(error), Some(_)) if *resolved.reach != Reach::All => {
                 // No capsule has a line of this; the registry has.
                 service.capsules.acting_for(resolved.author.clone()).record_unreachable_capsule();
                 return Err(error);
@@ -161,7 +145,7 @@ impl ServiceCall<'_> {
     }
 }
 
-impl ResolvedCaller {
+impl ResolvedCaller<'_> {
     /// The capsule of this name, or the only one. What is out of reach does not exist.
     fn choose(&self, capsule: Option<&str>) -> Result<&(CapsuleInfo, CapsuleAccess), CapsuleError> {
         let Some(asked) = capsule else {
@@ -169,7 +153,7 @@ impl ResolvedCaller {
                 [only] => Ok(only),
                 several => {
                     let choices = several.iter().map(|(info, _)| info);
-                    let may_create = self.source == ReachSource::Machine;
+                    let may_create = *self.reach == Reach::All;
                     Err(CapsuleError::capsule_required(choices, may_create))
                 }
             };
@@ -187,10 +171,10 @@ impl ResolvedCaller {
 
     /// Passes when the caller is the person at this machine.
     fn require_machine(&self, what: &str) -> Result<(), CapsuleError> {
-        match self.source {
-            ReachSource::Machine => Ok(()),
-            ReachSource::Share => Err(CapsuleError::owner_of_machine_only("share", what)),
-            ReachSource::Grant => Err(CapsuleError::owner_of_machine_only("grant", what)),
+        match self.reach {
+            Reach::All => Ok(()),
+            Reach::Share(_) => Err(CapsuleError::owner_of_machine_only("share", what)),
+            Reach::Granted(_) => Err(CapsuleError::owner_of_machine_only("grant", what)),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{ReachSource, ResolvedCaller, ServiceCall, id_of};
+use super::{ResolvedCaller, ServiceCall, id_of};
 use crate::{
     AccessEvent, AuditLogLine, AuditOutcome, AuditReport, CapsuleErrorCode, CapsuleHandle,
     REGISTRY_LOG, Role, StoreError, blocking::blocking, query_audit, service::*, verify_audit,
@@ -111,8 +111,8 @@ pub(crate) async fn note_look(
     call: &ServiceCall<'_>,
     looked: LookAround,
 ) -> Result<(), CapsuleError> {
-    let ResolvedCaller { author, source, .. } = call.resolve();
-    if source == ReachSource::Machine {
+    let ResolvedCaller { author, reach, .. } = call.resolve();
+    if *reach == Reach::All {
         return Ok(());
     }
     let LookAround { look, capsule, error_code } = looked;

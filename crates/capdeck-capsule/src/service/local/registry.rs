@@ -1,7 +1,7 @@
 //! Capsules as a whole: which there are, making, changing and deleting them, their shares, and whether their folder can
 //! be used.
 
-use super::{ReachSource, ResolvedCaller, ServiceCall};
+use super::{ResolvedCaller, ServiceCall};
 use crate::{
     CapsuleAccess, CapsuleErrorCode, CapsuleInfo, CapsuleUpdate, CapsuleVisibility, Share,
     Store as _, service::*,
@@ -12,7 +12,7 @@ pub(crate) async fn list_capsules(
     call: &ServiceCall<'_>,
     request: ListCapsulesRequest,
 ) -> Result<ListCapsulesResponse, CapsuleError> {
-    let ResolvedCaller { reached, source, .. } = call.resolve();
+    let ResolvedCaller { reached, reach, .. } = call.resolve();
     let mut capsules = Vec::with_capacity(reached.len());
     for (info, access) in reached {
         let (mut entries, mut problem) = (None, None);
@@ -22,7 +22,7 @@ pub(crate) async fn list_capsules(
                 Ok(count) => entries = Some(count),
                 Err(error) => {
                     tracing::warn!(capsule = info.id, %error, "a capsule cannot be opened");
-                    problem = Some(problem_for(source, error));
+                    problem = Some(problem_for(reach, error));
                 }
             }
         }
@@ -106,7 +106,7 @@ pub(crate) async fn storage_status(
     call: &ServiceCall<'_>,
     _: StorageStatusRequest,
 ) -> Result<StorageStatusResponse, CapsuleError> {
-    let ResolvedCaller { reached, source, .. } = call.resolve();
+    let ResolvedCaller { reached, reach, .. } = call.resolve();
     let registry = &call.service.capsules;
     let mut capsules = Vec::new();
     for (info, _) in reached {
@@ -124,7 +124,7 @@ pub(crate) async fn storage_status(
             }
         };
         if let Some((error, is_open)) = problem {
-            let problem = problem_for(source, error);
+            let problem = problem_for(reach, error);
             capsules.push(CapsuleProblem { id: info.id, problem, is_open });
         }
     }
@@ -134,10 +134,10 @@ pub(crate) async fn storage_status(
 }
 
 /// Why a capsule cannot be opened. The reason may name what a guest does not reach, so only the machine's owner gets it.
-fn problem_for(source: ReachSource, error: CapsuleError) -> String {
-    match source {
-        ReachSource::Machine => error.message,
-        ReachSource::Share | ReachSource::Grant => "a part of it cannot be read now".to_owned(),
+fn problem_for(reach: &Reach, error: CapsuleError) -> String {
+    match reach {
+        Reach::All => error.message,
+        Reach::Share(_) | Reach::Granted(_) => "a part of it cannot be read now".to_owned(),
     }
 }
 
