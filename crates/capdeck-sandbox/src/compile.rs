@@ -7,7 +7,6 @@
 mod bindings;
 mod known_types;
 mod literal;
-mod nesting;
 mod positions;
 mod survey;
 mod top_level;
@@ -69,12 +68,12 @@ fn compile_or_panic(
     session: &SessionBindings,
 ) -> Result<CompiledCell, Vec<CodeDiagnostic>> {
     let lines = LineIndex::new(code);
-    if let Some(offset) = nesting::too_deep(code) {
+    if let Some(offset) = too_deep(code) {
         return Err(vec![CodeDiagnostic::at(
             lines.at(offset),
             CodeSeverity::Error,
             "SYNTAX_ERROR",
-            format!("brackets nest more than {} levels deep here", nesting::MAX_DEPTH),
+            format!("brackets nest more than {} levels deep here", MAX_NESTING),
         )]);
     }
     let allocator = Allocator::default();
@@ -141,6 +140,35 @@ fn compile_or_panic(
         types,
         gives_last_value,
     })
+}
+
+/// Levels of brackets, blocks and templates. Code stays below twenty, generated data below a hundred.
+const MAX_NESTING: usize = 400;
+
+/// Consecutive operators that each open a level without a bracket, such as `!` and `-`.
+const MAX_SIGNS: usize = 2_000;
+
+/// Returns the position where the nesting exceeds the limit. Strings and comments count as code: the limit is high
+/// enough.
+fn too_deep(code: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    let mut signs = 0_usize;
+    for (offset, byte) in code.bytes().enumerate() {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        signs = match byte {
+            b'!' | b'~' | b'+' | b'-' | b'?' | b':' | b'=' | b'>' | b'*' => signs + 1,
+            b' ' | b'\t' | b'\n' | b'\r' => signs,
+            _ => 0,
+        };
+        if depth > MAX_NESTING || signs > MAX_SIGNS {
+            return Some(offset);
+        }
+    }
+    None
 }
 
 fn syntax_problems<'a>(

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// An operation on a deck or on one of its capabilities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum DeckOperation {
@@ -60,11 +59,15 @@ impl DeckOperation {
         [Self::Search, Self::Types, Self::ReadArtifact, Self::ReadLogs, Self::ReadRecovery];
 
     pub const fn script_name(self) -> &'static str {
-        self.names().0
+        self.facts().0
     }
 
     pub const fn wrapper_name(self) -> &'static str {
-        self.names().1
+        self.facts().1
+    }
+
+    pub const fn fields(self) -> &'static [&'static str] {
+        self.facts().2
     }
 
     pub(crate) fn from_script_name(name: &str) -> Option<Self> {
@@ -91,54 +94,32 @@ impl DeckOperation {
         )
     }
 
-    pub const fn fields(self) -> &'static [&'static str] {
+    /// The name in scripts, the name in wrapper tools, and the fields of its arguments.
+    const fn facts(self) -> (&'static str, &'static str, &'static [&'static str]) {
+        const PAGE: &[&str] = &["limit", "cursor"];
+        const SEARCH: &[&str] = &["query", "limit", "cursor"];
         match self {
-            Self::Tools | Self::Resources | Self::ResourceTemplates | Self::Prompts => {
-                &["limit", "cursor"]
-            }
-            Self::SearchTools | Self::SearchResources | Self::SearchPrompts => {
-                &["query", "limit", "cursor"]
-            }
-            Self::DescribeTool => &["name"],
-            Self::CallTool => &["name", "args", "fields"],
-            Self::ReadResource => &["uri"],
-            Self::GetPrompt => &["name", "args"],
-            Self::Complete => &["ref", "argument", "context"],
-            Self::Inspect
-            | Self::Check
-            | Self::Search
-            | Self::Types
-            | Self::ReadArtifact
-            | Self::ReadLogs
-            | Self::ReadRecovery
-            | Self::SetUpTools
-            | Self::RunCode => &[],
-        }
-    }
-
-    const fn names(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Inspect => ("inspect", "inspect"),
-            Self::Check => ("check", "check"),
-            Self::Tools => ("tools", "tools"),
-            Self::SearchTools => ("searchTools", "search_tools"),
-            Self::DescribeTool => ("describeTool", "describe_tool"),
-            Self::CallTool => ("callTool", "call_tool"),
-            Self::Resources => ("resources", "resources"),
-            Self::SearchResources => ("searchResources", "search_resources"),
-            Self::ResourceTemplates => ("resourceTemplates", "resource_templates"),
-            Self::ReadResource => ("readResource", "read_resource"),
-            Self::Prompts => ("prompts", "prompts"),
-            Self::SearchPrompts => ("searchPrompts", "search_prompts"),
-            Self::GetPrompt => ("getPrompt", "get_prompt"),
-            Self::Complete => ("complete", "complete"),
-            Self::Search => ("search", "search"),
-            Self::Types => ("types", "types"),
-            Self::ReadArtifact => ("readArtifact", "read_artifact"),
-            Self::ReadLogs => ("readLogs", "read_logs"),
-            Self::ReadRecovery => ("readRecovery", "read_recovery"),
-            Self::SetUpTools => ("setUpTools", "setup_tools"),
-            Self::RunCode => ("runCode", "code_mode"),
+            Self::Inspect => ("inspect", "inspect", &[]),
+            Self::Check => ("check", "check", &[]),
+            Self::Tools => ("tools", "tools", PAGE),
+            Self::SearchTools => ("searchTools", "search_tools", SEARCH),
+            Self::DescribeTool => ("describeTool", "describe_tool", &["name"]),
+            Self::CallTool => ("callTool", "call_tool", &["name", "args", "fields"]),
+            Self::Resources => ("resources", "resources", PAGE),
+            Self::SearchResources => ("searchResources", "search_resources", SEARCH),
+            Self::ResourceTemplates => ("resourceTemplates", "resource_templates", PAGE),
+            Self::ReadResource => ("readResource", "read_resource", &["uri"]),
+            Self::Prompts => ("prompts", "prompts", PAGE),
+            Self::SearchPrompts => ("searchPrompts", "search_prompts", SEARCH),
+            Self::GetPrompt => ("getPrompt", "get_prompt", &["name", "args"]),
+            Self::Complete => ("complete", "complete", &["ref", "argument", "context"]),
+            Self::Search => ("search", "search", &[]),
+            Self::Types => ("types", "types", &[]),
+            Self::ReadArtifact => ("readArtifact", "read_artifact", &[]),
+            Self::ReadLogs => ("readLogs", "read_logs", &[]),
+            Self::ReadRecovery => ("readRecovery", "read_recovery", &[]),
+            Self::SetUpTools => ("setUpTools", "setup_tools", &[]),
+            Self::RunCode => ("runCode", "code_mode", &[]),
         }
     }
 }

@@ -42,7 +42,6 @@ Also on a handle: inspect, check, searchTools, describeTool, resources, searchRe
 Search, read the types, then call. Pass `meta.sessionId` as `sessionId` to keep variables.
 "#;
 
-/// A capability in the tool's description.
 #[derive(Debug, Clone, Copy)]
 pub struct CapabilityLine<'a> {
     pub id: &'a str,

@@ -1,9 +1,15 @@
-//! The response of a run: the value or the error, diagnostics, logs and facts.
+//! The response of a run: the value or the error, diagnostics, logs and facts; and the full record for the host.
+
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
-use crate::run::SessionId;
+use crate::{
+    DeckOperation,
+    host_interface::CallFailure,
+    run::{ReplayMoment, SessionId},
+};
 
 /// The maximum log text in an envelope; the rest is in the report.
 const MAX_SHOWN_LOG_BYTES: usize = 12 << 10;
@@ -32,7 +38,7 @@ pub struct RunError {
     pub stack_preview: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunErrorCode {
     #[serde(rename = "REQUEST_INVALID")]
     RequestInvalid,
@@ -73,33 +79,9 @@ pub enum RunErrorCode {
     Unavailable,
 }
 
-impl RunErrorCode {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::RequestInvalid => "REQUEST_INVALID",
-            Self::DiagnosticBlocked => "diagnostic_blocked",
-            Self::SessionNotFound => "SESSION_NOT_FOUND",
-            Self::SessionBusy => "SESSION_BUSY",
-            Self::SessionClosed => "SESSION_CLOSED",
-            Self::Serialization => "SERIALIZATION_ERROR",
-            Self::ContentTooLarge => "CONTENT_TOO_LARGE",
-            Self::Timeout => "sandbox_timeout",
-            Self::Limit => "sandbox_limit",
-            Self::ForbiddenGlobal => "sandbox_forbidden_global",
-            Self::TypeError => "sandbox_type_error",
-            Self::ReferenceError => "sandbox_reference_error",
-            Self::Bridge => "runtime_bridge_error",
-            Self::Script => "sandbox_error",
-            Self::Unavailable => "SERVER_UNAVAILABLE",
-            Self::Paused => "RUN_PAUSED",
-            Self::Diverged => "RUN_DIVERGED",
-        }
-    }
-}
-
-impl Serialize for RunErrorCode {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
+impl fmt::Display for RunErrorCode {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(formatter)
     }
 }
 
@@ -128,7 +110,6 @@ pub struct CodeLocation {
     pub column: u32,
 }
 
-/// A message about the code or the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CodeDiagnostic {
     pub code: String,
@@ -174,7 +155,6 @@ pub struct LogEntry {
     pub message: String,
 }
 
-/// The logs in an envelope.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunLogs {
@@ -204,15 +184,12 @@ impl RunLogs {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunMetadata {
     pub run_id: String,
     /// The request of this run; the run itself unless the host sets another.
     pub trace_id: String,
-    /// The declaration that the client saw, if the host sets it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub declaration_hash: Option<String>,
     pub duration_ms: f64,
     /// CPU time of the script alone.
     pub cpu_ms: f64,
@@ -259,4 +236,46 @@ impl Serialize for RunEnvelope {
         }
         .serialize(serializer)
     }
+}
+
+#[derive(Debug)]
+pub struct RunReport {
+    pub envelope: RunEnvelope,
+    /// Every stored log entry; the envelope has only the first ones.
+    pub logs: Vec<LogEntry>,
+    pub calls: Vec<CallRecord>,
+    /// The moments of the responses, in order; empty for runs that cannot be repeated.
+    pub moments: Vec<ReplayMoment>,
+}
+
+/// One call of a run, with the data to answer it again.
+#[derive(Debug)]
+pub struct CallRecord {
+    pub capability: Option<String>,
+    pub method: DeckOperation,
+    pub args: Box<RawValue>,
+    pub outcome: CallOutcome,
+    /// Milliseconds after the start of the run.
+    pub started_ms: f64,
+    pub duration_ms: f64,
+}
+
+#[derive(Debug)]
+pub enum CallOutcome {
+    Done {
+        data: Box<RawValue>,
+        meta: Option<Box<RawValue>>,
+        /// Its index among the responses of the run, from zero: a replay uses this order.
+        place: usize,
+    },
+    Failed {
+        failure: CallFailure,
+        meta: Option<Box<RawValue>>,
+        place: usize,
+    },
+    /// It waits for an outside event; the script has no response.
+    Held {
+        failure: CallFailure,
+    },
+    Cancelled,
 }

@@ -29,14 +29,12 @@ use self::{
     worker_source::WorkerSource,
 };
 use crate::{
-    call_handler::CallHandler,
-    capability_directory::CapabilityDirectory,
     envelope::{
         CodeDiagnostic, CodeSeverity, RunEnvelope, RunError, RunErrorCode, RunLogs, RunMetadata,
-        SessionStatus,
+        RunReport, SessionStatus,
     },
+    host_interface::{CallHandler, CapabilityDirectory},
     protocol::WorkerIsolation,
-    report::RunReport,
     run::{CellRun, SessionChoice, SessionId},
     settings::SandboxSettings,
 };
@@ -416,16 +414,9 @@ fn new_meta(timeout: Duration, max_timeout: Duration) -> RunMetadata {
     RunMetadata {
         trace_id: run_id.clone(),
         run_id,
-        declaration_hash: None,
-        duration_ms: 0.0,
-        cpu_ms: 0.0,
         timeout_ms: whole(timeout),
         max_timeout_ms: whole(max_timeout),
-        any_caplet_invoked: false,
-        calls: 0,
-        session_id: None,
-        session_status: None,
-        recovery_ref: None,
+        ..RunMetadata::default()
     }
 }
 

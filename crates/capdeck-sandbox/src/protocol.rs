@@ -10,11 +10,10 @@ use serde_json::value::RawValue;
 
 use crate::{
     DeckOperation,
-    call_handler::CallFailure,
-    envelope::{CodeDiagnostic, LogEntry, RunError},
-    limits::SandboxLimits,
-    replay_moment::{EarlierRun, ReplayMoment},
-    run::DeterminismSettings,
+    envelope::{CodeDiagnostic, CodeLocation, LogEntry, RunError},
+    host_interface::CallFailure,
+    run::{DeterminismSettings, EarlierRun, ReplayMoment},
+    settings::SandboxLimits,
 };
 
 /// A correct worker never sends a larger frame.
@@ -109,8 +108,8 @@ pub(crate) struct TypeCheckResult {
 pub(crate) struct TypeProblem {
     pub(crate) code: String,
     pub(crate) message: String,
-    pub(crate) line: u32,
-    pub(crate) column: u32,
+    #[serde(flatten)]
+    pub(crate) location: CodeLocation,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -156,7 +155,6 @@ pub(crate) enum WorkerMessage {
     Checked(Result<TypeCheckResult, String>),
 }
 
-/// The active isolation mechanisms of a worker process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct WorkerIsolation {
     pub resource_limits: bool,
@@ -168,15 +166,13 @@ pub struct WorkerIsolation {
 pub(crate) struct CapabilityUse {
     pub(crate) capability: String,
     pub(crate) member: Option<MemberUse>,
-    pub(crate) line: u32,
-    pub(crate) column: u32,
+    pub(crate) location: CodeLocation,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct MemberUse {
     pub(crate) name: String,
-    pub(crate) line: u32,
-    pub(crate) column: u32,
+    pub(crate) location: CodeLocation,
     /// The tool named by a literal first argument of `callTool` or `describeTool`.
     pub(crate) tool: Option<String>,
     /// The literal arguments of the tool, as JSON text.

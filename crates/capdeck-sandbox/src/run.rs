@@ -4,9 +4,8 @@ use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{limits::SandboxLimits, replay_moment::EarlierRun};
+use crate::settings::SandboxLimits;
 
-/// A session id, as the client knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SessionId(String);
@@ -113,4 +112,22 @@ pub enum TimerPace {
     Wait,
     /// They fire in order, immediately, when no call is running.
     Skip,
+}
+
+/// The moment at which a repeatable run took a response.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReplayMoment {
+    /// The number of timers that fired before.
+    pub timers: u32,
+    /// Milliseconds of the script's clock since the start of the run.
+    pub clock_ms: f64,
+}
+
+/// An earlier run that this one repeats, up to its last response.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct EarlierRun {
+    pub moments: Vec<ReplayMoment>,
+    /// Milliseconds since the start of the earlier run; the clock continues from there after the last moment.
+    pub elapsed_ms: f64,
 }

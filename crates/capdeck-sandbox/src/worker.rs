@@ -17,7 +17,6 @@ mod fork_server;
 mod natives;
 mod outcome;
 mod run_meter;
-mod timeline;
 mod timers;
 
 use std::{io, thread};

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use oxc::{
     ast::ast::{
-        AccessorProperty, BindingPattern, CallExpression, ComputedMemberExpression, Decorator,
-        Expression, IdentifierReference, ImportExpression, ImportMeta, Program, Statement,
-        StaticMemberExpression, VariableDeclarator,
+        AccessorProperty, BindingPattern, CallExpression, Decorator, Expression,
+        IdentifierReference, ImportExpression, ImportMeta, MemberExpression, Program, Statement,
+        VariableDeclarator,
     },
     ast_visit::{Visit, walk},
     semantic::{Scoping, SymbolFlags, SymbolId},
@@ -99,73 +99,54 @@ impl SurveyVisitor<'_> {
             && self.session.kind(name).is_none()
     }
 
+    /// The capability that an expression is a handle of, and where it is named.
     fn capability(&self, expression: &Expression<'_>) -> Option<(String, Span)> {
-        match literal::plain(expression) {
-            Expression::Identifier(identifier) => {
-                let id = self.aliases.get(&self.symbol(identifier)?)?;
-                Some((id.clone(), identifier.span))
-            }
-            Expression::StaticMemberExpression(member) if self.is_caplets(&member.object) => {
-                Some((member.property.name.to_string(), member.property.span))
-            }
-            Expression::ComputedMemberExpression(member) if self.is_caplets(&member.object) => {
-                match literal::plain(&member.expression) {
-                    Expression::StringLiteral(name) => Some((name.value.to_string(), name.span)),
-                    _ => None,
-                }
-            }
-            _ => None,
+        if let Expression::Identifier(identifier) = literal::plain(expression) {
+            let id = self.aliases.get(&self.symbol(identifier)?)?;
+            return Some((id.clone(), identifier.span));
         }
-        .filter(|(id, _)| !BUILT_IN_MEMBERS.contains(&id.as_str()))
+        self.named_capability(literal::plain(expression).as_member_expression()?)
+    }
+
+    /// The same for a member of `caplets`.
+    fn named_capability(&self, member: &MemberExpression<'_>) -> Option<(String, Span)> {
+        let (object, id, span) = named_member(member)?;
+        (self.is_caplets(object) && !BUILT_IN_MEMBERS.contains(&id.as_str())).then_some((id, span))
     }
 
     fn is_caplets(&self, expression: &Expression<'_>) -> bool {
         matches!(literal::plain(expression), Expression::Identifier(name) if self.is_global(name, "caplets"))
     }
 
-    fn member_use(&self, expression: &Expression<'_>) -> Option<(String, Span, String, Span)> {
-        let (object, name, place) = match literal::plain(expression) {
-            Expression::StaticMemberExpression(member) => {
-                (&member.object, member.property.name.to_string(), member.property.span)
-            }
-            Expression::ComputedMemberExpression(member) => {
-                match literal::plain(&member.expression) {
-                    Expression::StringLiteral(name) => {
-                        (&member.object, name.value.to_string(), name.span)
-                    }
-                    _ => return None,
-                }
-            }
-            _ => return None,
-        };
+    /// A member of a capability, and where the capability is named.
+    fn member_use(&self, member: &MemberExpression<'_>) -> Option<(String, Span, MemberUse)> {
+        let (object, name, span) = named_member(member)?;
         let (capability, at) = self.capability(object)?;
-        Some((capability, at, name, place))
+        let location = self.lines.at(span.start as usize);
+        Some((capability, at, MemberUse { name, location, tool: None, arguments: None }))
     }
 
-    fn note(&mut self, capability: String, at: Span, member: Option<(String, Span)>) {
-        let place = self.lines.at(at.start as usize);
-        let member = member.map(|(name, span)| {
-            let place = self.lines.at(span.start as usize);
-            MemberUse { name, line: place.line, column: place.column, tool: None, arguments: None }
-        });
-        self.found.uses.push(CapabilityUse {
-            capability,
-            member,
-            line: place.line,
-            column: place.column,
-        });
+    fn note(&mut self, capability: String, at: Span, member: Option<MemberUse>) {
+        let location = self.lines.at(at.start as usize);
+        self.found.uses.push(CapabilityUse { capability, member, location });
     }
+}
 
-    /// Records a member that is read but not called, or a bare capability. Returns true when there was one.
-    fn note_expression(&mut self, expression: &Expression<'_>) -> bool {
-        if let Some((capability, at, name, span)) = self.member_use(expression) {
-            self.note(capability, at, Some((name, span)));
-        } else if let Some((capability, at)) = self.capability(expression) {
-            self.note(capability, at, None);
-        } else {
-            return false;
+/// The object of a member and the member's name, if the code names it literally.
+fn named_member<'e, 'a>(
+    member: &'e MemberExpression<'a>,
+) -> Option<(&'e Expression<'a>, String, Span)> {
+    match member {
+        MemberExpression::StaticMemberExpression(member) => {
+            Some((&member.object, member.property.name.to_string(), member.property.span))
         }
-        true
+        MemberExpression::ComputedMemberExpression(member) => {
+            let Expression::StringLiteral(name) = literal::plain(&member.expression) else {
+                return None;
+            };
+            Some((&member.object, name.value.to_string(), name.span))
+        }
+        MemberExpression::PrivateFieldExpression(_) => None,
     }
 }
 
@@ -182,65 +163,32 @@ impl<'a> Visit<'a> for SurveyVisitor<'_> {
                 self.no_import(call.span);
             }
         }
-        let Some((capability, at, name, span)) = self.member_use(&call.callee) else {
+        let callee = literal::plain(&call.callee).as_member_expression();
+        let Some((capability, at, mut member)) = callee.and_then(|callee| self.member_use(callee))
+        else {
             walk::walk_call_expression(self, call);
             return;
         };
-        let place = self.lines.at(at.start as usize);
-        let member_place = self.lines.at(span.start as usize);
         let mut arguments = call.arguments.iter().map(literal::argument);
-        let (tool, literals) = match name.as_str() {
-            "callTool" | "describeTool" => {
-                let tool = arguments.next().flatten();
-                (tool.and_then(|tool| tool.as_str().map(str::to_owned)), arguments.next())
-            }
-            _ => (None, arguments.next()),
-        };
-        let member = MemberUse {
-            name,
-            line: member_place.line,
-            column: member_place.column,
-            tool,
-            // No argument counts as an empty object.
-            arguments: literals
-                .unwrap_or_else(|| Some(serde_json::json!({})))
-                .map(|arguments| arguments.to_string()),
-        };
-        self.found.uses.push(CapabilityUse {
-            capability,
-            member: Some(member),
-            line: place.line,
-            column: place.column,
-        });
+        if matches!(member.name.as_str(), "callTool" | "describeTool") {
+            let tool = arguments.next().flatten();
+            member.tool = tool.and_then(|tool| tool.as_str().map(str::to_owned));
+        }
+        // No argument counts as an empty object.
+        let literals = arguments.next().unwrap_or_else(|| Some(serde_json::json!({})));
+        member.arguments = literals.map(|arguments| arguments.to_string());
+        self.note(capability, at, Some(member));
         self.visit_arguments(&call.arguments);
     }
 
-    fn visit_static_member_expression(&mut self, member: &StaticMemberExpression<'a>) {
-        if let Some((capability, at)) = self.capability(&member.object) {
-            let read = (member.property.name.to_string(), member.property.span);
-            self.note(capability, at, Some(read));
-        } else if self.is_caplets(&member.object) {
-            let name = member.property.name.to_string();
-            if !BUILT_IN_MEMBERS.contains(&name.as_str()) {
-                self.note(name, member.property.span, None);
-            }
+    fn visit_member_expression(&mut self, member: &MemberExpression<'a>) {
+        if let Some((capability, at, member)) = self.member_use(member) {
+            self.note(capability, at, Some(member));
+        } else if let Some((capability, at)) = self.named_capability(member) {
+            self.note(capability, at, None);
         } else {
-            walk::walk_static_member_expression(self, member);
+            walk::walk_member_expression(self, member);
         }
-    }
-
-    fn visit_computed_member_expression(&mut self, member: &ComputedMemberExpression<'a>) {
-        if let Expression::StringLiteral(name) = literal::plain(&member.expression) {
-            if let Some((capability, at)) = self.capability(&member.object) {
-                self.note(capability, at, Some((name.value.to_string(), name.span)));
-                return;
-            }
-            if self.is_caplets(&member.object) && !BUILT_IN_MEMBERS.contains(&name.value.as_str()) {
-                self.note(name.value.to_string(), name.span, None);
-                return;
-            }
-        }
-        walk::walk_computed_member_expression(self, member);
     }
 
     fn visit_variable_declarator(&mut self, declarator: &VariableDeclarator<'a>) {
@@ -248,10 +196,10 @@ impl<'a> Visit<'a> for SurveyVisitor<'_> {
             (&declarator.id, &declarator.init)
             && let Some(symbol) = name.symbol_id.get()
             && self.scoping.symbol_flags(symbol).contains(SymbolFlags::ConstVariable)
-            && let Some((capability, _)) = self.capability(init)
+            && let Some((capability, at)) = self.capability(init)
         {
-            self.aliases.insert(symbol, capability);
-            self.note_expression(init);
+            self.aliases.insert(symbol, capability.clone());
+            self.note(capability, at, None);
             return;
         }
         walk::walk_variable_declarator(self, declarator);

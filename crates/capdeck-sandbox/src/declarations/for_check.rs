@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{ToolSignature, is_covered, method, schema_type::NamedTypes};
-use crate::{capability_directory::CapabilityDirectory, protocol::CapabilityUse};
+use crate::{host_interface::CapabilityDirectory, protocol::CapabilityUse};
 
 /// The maximum declaration of one tool with its types; a longer one becomes `any`.
 const MAX_DECLARATION_LENGTH: usize = 200_000;
@@ -30,15 +30,15 @@ pub(crate) fn declarations_for_check(
     let mut members = String::new();
     for (capability, tools) in named {
         let tools = tools.into_iter().filter_map(|tool| declared(capability, tool, directory));
-        let tools: Vec<MethodDeclaration> = tools.collect();
-        if tools.is_empty() {
+        let (methods, types): (Vec<String>, Vec<String>) = tools.unzip();
+        if methods.is_empty() {
             continue;
         }
         let space = namespace(capability);
         text.push_str(&format!("declare namespace {space} {{\ninterface $Tools {{\n"));
-        text.extend(tools.iter().map(|tool| tool.method.as_str()));
+        text.extend(methods);
         text.push_str("}\n");
-        text.extend(tools.iter().map(|tool| tool.types.as_str()));
+        text.extend(types);
         text.push_str("}\n");
         let name = Value::from(capability);
         members.push_str(&format!("  readonly {name}: $caplets.Handle<{space}.$Tools>;\n"));
@@ -46,16 +46,12 @@ pub(crate) fn declarations_for_check(
     format!("{text}interface Capabilities {{\n{members}}}\n")
 }
 
-struct MethodDeclaration {
-    method: String,
-    types: String,
-}
-
+/// The declaration of a tool as a method, and its types.
 fn declared(
     capability: &str,
     tool: &str,
     directory: &dyn CapabilityDirectory,
-) -> Option<MethodDeclaration> {
+) -> Option<(String, String)> {
     // Another member of the handle hides a tool of the same name.
     if is_covered(capability, tool) {
         return None;
@@ -78,8 +74,7 @@ fn declared(
             (format!("  {}: {space}.$Tool[{}];\n", Value::from(tool), Value::from(tool)), inside)
         }
     };
-    (method.len() + types.len() <= MAX_DECLARATION_LENGTH)
-        .then_some(MethodDeclaration { method, types })
+    (method.len() + types.len() <= MAX_DECLARATION_LENGTH).then_some((method, types))
 }
 
 /// A separate namespace for each name: tools may define the same type differently.
@@ -99,7 +94,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{capability_directory::ToolSchemas, protocol::MemberUse};
+    use crate::{envelope::CodeLocation, host_interface::ToolSchemas, protocol::MemberUse};
 
     struct Deck;
 
@@ -132,8 +127,9 @@ mod tests {
 
     fn used(capability: &str, name: &str, tool: Option<&str>) -> CapabilityUse {
         let (name, tool) = (name.to_owned(), tool.map(str::to_owned));
-        let member = Some(MemberUse { name, line: 1, column: 1, tool, arguments: None });
-        CapabilityUse { capability: capability.to_owned(), member, line: 1, column: 1 }
+        let location = CodeLocation { line: 1, column: 1 };
+        let member = Some(MemberUse { name, location, tool, arguments: None });
+        CapabilityUse { capability: capability.to_owned(), member, location }
     }
 
     #[test]

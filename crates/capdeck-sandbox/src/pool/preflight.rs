@@ -6,9 +6,9 @@ use serde_json::Value;
 use super::type_checker::CheckError;
 use crate::{
     DeckOperation,
-    capability_directory::CapabilityDirectory,
     declarations::{call_text, member_of},
-    envelope::{CodeDiagnostic, CodeLocation, CodeSeverity},
+    envelope::{CodeDiagnostic, CodeSeverity},
+    host_interface::CapabilityDirectory,
     protocol::{CapabilityUse, MemberUse, TypeCheckResult},
     run::TypeCheck,
 };
@@ -25,15 +25,18 @@ pub(super) fn problems(
         if found.len() >= MAX_PROBLEMS {
             break;
         }
-        let place = CodeLocation { line: used.line, column: used.column };
         if !known.contains(&used.capability) {
             let near = nearest(&used.capability, known.iter().map(String::as_str));
             let near = near.map(|id| format!("caplets{}", member_of(id)));
             let message = unknown("capability", &used.capability, None, near);
             let hint = "`await caplets.search(\"…\")` searches all of them";
             let message = format!("{message}; {hint}");
-            let problem =
-                CodeDiagnostic::at(place, CodeSeverity::Error, "UNKNOWN_CAPABILITY", message);
+            let problem = CodeDiagnostic::at(
+                used.location,
+                CodeSeverity::Error,
+                "UNKNOWN_CAPABILITY",
+                message,
+            );
             if !found.contains(&problem) {
                 found.push(problem);
             }
@@ -59,20 +62,17 @@ pub(super) fn of_types(
             return (vec![problem], Vec::new());
         }
     };
-    let mut told: Vec<CodeDiagnostic> = checked
+    let mut diagnostics: Vec<CodeDiagnostic> = checked
         .problems
         .into_iter()
         .take(MAX_PROBLEMS)
-        .map(|problem| {
-            let place = CodeLocation { line: problem.line, column: problem.column };
-            CodeDiagnostic::at(place, severity, &problem.code, problem.message)
-        })
+        .map(|one| CodeDiagnostic::at(one.location, severity, &one.code, one.message))
         .collect();
     if checked.unchecked {
         let message = "`@ts-nocheck` is at the top: the types were not checked";
-        told.push(CodeDiagnostic::about(CodeSeverity::Info, "ts_nocheck_applied", message));
+        diagnostics.push(CodeDiagnostic::about(CodeSeverity::Info, "ts_nocheck_applied", message));
     }
-    (told, checked.types)
+    (diagnostics, checked.types)
 }
 
 fn member_problems(
@@ -80,9 +80,9 @@ fn member_problems(
     member: &MemberUse,
     directory: &dyn CapabilityDirectory,
 ) -> Vec<CodeDiagnostic> {
-    let place = CodeLocation { line: member.line, column: member.column };
-    let problem =
-        |code: &str, message| vec![CodeDiagnostic::at(place, CodeSeverity::Error, code, message)];
+    let problem = |code: &str, message| {
+        vec![CodeDiagnostic::at(member.location, CodeSeverity::Error, code, message)]
+    };
     let name = member.name.as_str();
     let tools = directory.tools(id);
     let has_tool =
@@ -108,7 +108,7 @@ fn member_problems(
             });
             return problem("UNKNOWN_TOOL", unknown("tool or method", name, Some(id), near));
         }
-        return argument_problems(id, name, member, directory, place);
+        return argument_problems(id, name, member, directory);
     }
     match &member.tool {
         Some(tool) if !has_tool(tool) => {
@@ -116,7 +116,7 @@ fn member_problems(
             problem("UNKNOWN_TOOL", unknown("tool", tool, Some(id), near))
         }
         Some(tool) if name == DeckOperation::CallTool.script_name() => {
-            argument_problems(id, tool, member, directory, place)
+            argument_problems(id, tool, member, directory)
         }
         _ => Vec::new(),
     }
@@ -127,18 +127,17 @@ fn argument_problems(
     tool: &str,
     member: &MemberUse,
     directory: &dyn CapabilityDirectory,
-    place: CodeLocation,
 ) -> Vec<CodeDiagnostic> {
     let literal =
         member.arguments.as_deref().and_then(|text| serde_json::from_str::<Value>(text).ok());
     let Some(literal) = literal else { return Vec::new() };
     let literal = if literal.is_null() { Value::Object(serde_json::Map::new()) } else { literal };
     let reasons = directory.check_arguments(id, tool, &literal);
-    let told = reasons.into_iter().map(|reason| {
+    let diagnostics = reasons.into_iter().map(|reason| {
         let message = format!("a call of `{tool}` would fail: {reason}");
-        CodeDiagnostic::at(place, CodeSeverity::Error, "INVALID_ARGUMENTS", message)
+        CodeDiagnostic::at(member.location, CodeSeverity::Error, "INVALID_ARGUMENTS", message)
     });
-    told.collect()
+    diagnostics.collect()
 }
 
 /// `near` is the probable name, as code writes it.

@@ -19,17 +19,16 @@ use super::{
     worker_process::{ProcessDeath, WorkerProcess},
 };
 use crate::{
-    call_handler::{CallFailure, CallHandler, CallRequest, HandlerResponse},
-    capability_directory::CapabilityDirectory,
     declarations::declarations_for_check,
-    envelope::{CodeDiagnostic, CodeSeverity, LogEntry, RunError, RunErrorCode},
+    envelope::{
+        CallOutcome, CallRecord, CodeDiagnostic, CodeSeverity, LogEntry, RunError, RunErrorCode,
+    },
+    host_interface::{CallFailure, CallHandler, CallRequest, CapabilityDirectory, HandlerResponse},
     protocol::{
         CapabilityUse, CellResult, CheckRequest, HostMessage, ReplayProgress, RunRequest,
         SessionTypes, WireResponse, WorkerMessage,
     },
-    replay_moment::ReplayMoment,
-    report::{CallOutcome, CallRecord},
-    run::{CellRun, TypeCheck},
+    run::{CellRun, ReplayMoment, TypeCheck},
 };
 
 /// The time for a script whose calls all wait to do something else, such as another call.

@@ -17,7 +17,6 @@ use crate::protocol::WorkerIsolation;
 
 /// What confining needs from outside, gathered while that can still be read.
 pub(super) struct Confinement {
-    /// The limit of the address space.
     address_space: u64,
     #[cfg(target_os = "linux")]
     system_calls: Option<system_calls::CallFilter>,

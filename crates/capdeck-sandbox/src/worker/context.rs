@@ -13,16 +13,14 @@ use super::{
     channel::WorkerChannel,
     clock::{RandomGenerator, ScriptClock},
     run_meter::RunMeter,
-    timeline::ReplayTimeline,
-    timers::ScriptTimers,
+    timers::{ReplayTimeline, ScriptTimers},
 };
 use crate::{
     DeckOperation,
     envelope::LogEntry,
-    limits::SandboxLimits,
     protocol::{ReplayProgress, RunRequest, WorkerMessage},
-    replay_moment::EarlierRun,
-    run::DeterminismSettings,
+    run::{DeterminismSettings, EarlierRun},
+    settings::SandboxLimits,
 };
 
 const MAX_LOG_ENTRIES: usize = 2_000;
@@ -83,7 +81,6 @@ impl WorkerContext {
         }
     }
 
-    /// Sends as many queued calls as the concurrency limit allows.
     pub(super) fn send_calls(&self) -> io::Result<()> {
         loop {
             let frame = {
@@ -115,9 +112,7 @@ impl CellState {
             logs: LogCount::default(),
         }
     }
-}
 
-impl CellState {
     /// Records the moment of a response. Returns false when no call waits for it.
     pub(super) fn take_answer(&mut self, id: u32) -> bool {
         if !self.calls.answered(id) {

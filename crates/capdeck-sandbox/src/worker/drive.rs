@@ -8,7 +8,7 @@ use super::{
     cell::{CellDiagnostics, CellFailure},
     engine::ScriptEngine,
     run_meter::StopReason,
-    timeline::NextEvent,
+    timers::NextEvent,
 };
 use crate::protocol::{HostMessage, WireResponse};
 

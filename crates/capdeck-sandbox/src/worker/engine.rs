@@ -59,7 +59,6 @@ impl PreludeHooks {
     }
 }
 
-/// Promises rejected without a handler.
 #[derive(Clone, Default)]
 pub(super) struct RejectedPromises {
     held: Rc<RefCell<Vec<PromiseRejection>>>,
@@ -102,9 +101,7 @@ impl RejectedPromises {
         let held = std::mem::take(&mut *self.held.borrow_mut());
         held.into_iter().filter_map(|rejection| rejection.reason.restore(ctx).ok()).collect()
     }
-}
 
-impl RejectedPromises {
     /// Returns whether the heap was full at a rejection since the last call.
     pub(super) fn take_starved(&self) -> bool {
         self.starved.take()
@@ -138,7 +135,6 @@ impl CellHistory {
         self.count
     }
 
-    /// Returns whether a cell is not the last one.
     pub(super) fn is_earlier(&self, number: usize) -> bool {
         number < self.count
     }

@@ -7,7 +7,7 @@ use super::{engine::CellHistory, run_meter::StopReason};
 use crate::{
     DeckOperation,
     envelope::{CodeLocation, RunError, RunErrorCode},
-    limits::SandboxLimits,
+    settings::SandboxLimits,
 };
 
 const MAX_SHOWN_FRAMES: usize = 5;

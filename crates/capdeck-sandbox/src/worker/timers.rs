@@ -1,6 +1,14 @@
-//! Timers of a script, ordered by due time.
+//! Timers of a script, ordered by due time; and the order of timers and responses in a repeatable run.
 
-use std::{collections::BTreeMap, time::Instant};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::Instant,
+};
+
+use crate::{
+    protocol::ReplayProgress,
+    run::{EarlierRun, ReplayMoment},
+};
 
 /// Waiting timers. A due time is in milliseconds since the start of the run.
 #[derive(Debug, Default)]
@@ -51,5 +59,56 @@ impl ScriptTimers {
         let ((due, _), (id, _)) = self.waiting.pop_first()?;
         self.keys.remove(&id);
         Some((id, due as f64 / 1000.0))
+    }
+}
+
+/// Recorded, or followed when given.
+#[derive(Default)]
+pub(super) struct ReplayTimeline {
+    fired: u32,
+    expected: VecDeque<ReplayMoment>,
+    /// Moments that were not reported to the host.
+    unsent: Vec<ReplayMoment>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NextEvent {
+    /// The first of both.
+    Either,
+    /// A timer fired before the next response.
+    Timer,
+    /// The next response came before any timer.
+    Answer,
+}
+
+impl ReplayTimeline {
+    pub(super) fn new(repeat: Option<&EarlierRun>) -> Self {
+        let expected = repeat.map(|repeat| repeat.moments.iter().copied().collect());
+        Self { expected: expected.unwrap_or_default(), ..Self::default() }
+    }
+
+    pub(super) fn next(&self) -> NextEvent {
+        match self.expected.front() {
+            None => NextEvent::Either,
+            Some(moment) if self.fired < moment.timers => NextEvent::Timer,
+            Some(_) => NextEvent::Answer,
+        }
+    }
+
+    pub(super) fn fire(&mut self) {
+        self.fired = self.fired.saturating_add(1);
+    }
+
+    /// Returns the recorded clock of the current response, if it was taken before.
+    pub(super) fn expected_clock(&mut self) -> Option<f64> {
+        self.expected.pop_front().map(|moment| moment.clock_ms)
+    }
+
+    pub(super) fn record_moment(&mut self, clock_ms: f64) {
+        self.unsent.push(ReplayMoment { timers: self.fired, clock_ms });
+    }
+
+    pub(super) fn so_far(&mut self) -> ReplayProgress {
+        ReplayProgress { taken: std::mem::take(&mut self.unsent), timers: self.fired }
     }
 }

@@ -1,4 +1,4 @@
-//! The interface of a script to the host: calls that the host answers.
+//! The interface of a run to the host: the capabilities that a script can see, and the calls that the host answers.
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -63,4 +63,27 @@ pub struct CallFailure {
     pub details: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+}
+
+/// The capabilities of one client. Implemented by the host over its catalog; used before code runs.
+pub trait CapabilityDirectory: Send + Sync {
+    /// Returns the ids of all capabilities that scripts may use, in a fixed order.
+    fn capabilities(&self) -> Vec<String>;
+
+    /// Returns the names of a capability's tools; `None` while they are unknown.
+    fn tools(&self, capability: &str) -> Option<Vec<String>>;
+
+    /// Returns the schemas of a tool for the type check; `None` accepts any arguments.
+    fn schemas(&self, _capability: &str, _tool: &str) -> Option<ToolSchemas> {
+        None
+    }
+
+    /// Returns why literal arguments are invalid for a tool; empty when they may be valid.
+    fn check_arguments(&self, capability: &str, tool: &str, arguments: &Value) -> Vec<String>;
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSchemas {
+    pub input: Value,
+    pub output: Option<Value>,
 }
