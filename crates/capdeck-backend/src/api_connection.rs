@@ -35,7 +35,6 @@ pub(crate) struct ImportProblems {
     unlisted: usize,
 }
 
-/// A document that has been read: its tools and the way to call each.
 #[async_trait]
 pub(crate) trait CallableApi: Debug + Send + Sync {
     /// The tools, sorted by name, and what could not be imported.
@@ -183,7 +182,7 @@ pub(crate) fn object_schema(
 /// Clients hold every result against it, failures too: an answer with an error status may have any body, a large one is
 /// an artifact, and a call that never reached the API has nothing but its `error`.
 pub(crate) fn answer_schema(body: Value) -> Map<String, Value> {
-    let schema = json!({
+    members(json!({
         "type": "object",
         "properties": {
             "status": {"type": "integer"},
@@ -204,11 +203,12 @@ pub(crate) fn answer_schema(body: Value) -> Map<String, Value> {
             {"properties": {"status": {"minimum": 400}}, "required": ["status"]},
             {"required": ["error"]},
         ],
-    });
-    match schema {
-        Value::Object(members) => members,
-        _ => Map::new(),
-    }
+    }))
+}
+
+/// The members of an object; none of another value.
+pub(crate) fn members(value: Value) -> Map<String, Value> {
+    if let Value::Object(members) = value { members } else { Map::new() }
 }
 
 #[cfg(test)]

@@ -33,7 +33,6 @@ const FACTS_SUFFIX: &str = ".capdeck.json";
 
 const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
 
-/// The artifacts of one host. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct ArtifactStore {
     root: Arc<PathBuf>,
@@ -138,13 +137,26 @@ impl ArtifactStore {
         whole(uri)?.file(&self.root)
     }
 
+    /// Lists every artifact, the newest first. Unreadable ones are omitted: they are unfinished, or about to be removed.
     pub fn list(&self) -> Vec<StoredArtifact> {
-        list(&self.root)
+        let mut found: Vec<StoredArtifact> =
+            call_folders(&self.root).flat_map(|call| files(&self.root, &call)).collect();
+        found.sort_by(|one, other| {
+            other.created.cmp(&one.created).then_with(|| one.artifact.uri.cmp(&other.artifact.uri))
+        });
+        found
     }
 
-    /// Deletes one artifact, unless it is being read.
+    /// Deletes the folder of the call, which has only this artifact, unless it is in use.
     pub fn delete(&self, uri: &ArtifactUri) -> Result<(), ArtifactError> {
-        delete(&self.root, uri)
+        uri.file(&self.root)?;
+        let folder = uri.folder(&self.root);
+        let claim = ArtifactLock::claim(&folder).map_err(|source| read_error(uri, source))?;
+        let Some(_claim) = claim else {
+            return Err(ArtifactError::InUse { uri: uri.to_string() });
+        };
+        fs::remove_dir_all(&folder)
+            .map_err(|source| ArtifactError::Remove { uri: uri.to_string(), source })
     }
 
     pub fn prune(&self) -> ArtifactSweepReport {
@@ -214,25 +226,13 @@ pub struct StoredArtifact {
     pub created: SystemTime,
 }
 
-/// Lists every artifact, the newest first. Unreadable ones are omitted: they are unfinished, or about to be removed.
-pub(super) fn list(root: &Path) -> Vec<StoredArtifact> {
-    let mut found: Vec<StoredArtifact> = folders(root)
-        .flat_map(|capability| folders(&capability).collect::<Vec<_>>())
-        .flat_map(|call| files(root, &call))
-        .collect();
-    found.sort_by(|one, other| {
-        other.created.cmp(&one.created).then_with(|| one.artifact.uri.cmp(&other.artifact.uri))
-    });
-    found
-}
-
 fn files(root: &Path, call: &Path) -> Vec<StoredArtifact> {
     let entries = fs::read_dir(call).into_iter().flatten().flatten();
     let facts = entries.filter_map(|entry| {
         let name = entry.file_name().into_string().ok()?;
         Some((name.strip_suffix(FACTS_SUFFIX)?.to_owned(), entry.path()))
     });
-    let stored = |(name, facts): (String, std::path::PathBuf)| {
+    let stored = |(name, facts): (String, PathBuf)| {
         let segment = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
         let capability = CapabilityId::new(&segment(call.parent()?)?).ok()?;
         // The URI is derived from the path, so that a changed facts file cannot name another file.
@@ -243,18 +243,6 @@ fn files(root: &Path, call: &Path) -> Vec<StoredArtifact> {
         Some(StoredArtifact { capability, artifact, created })
     };
     facts.filter_map(stored).collect()
-}
-
-/// Removes the folder of the call, which has only this artifact.
-pub(super) fn delete(root: &Path, uri: &ArtifactUri) -> Result<(), ArtifactError> {
-    uri.file(root)?;
-    let folder = uri.folder(root);
-    let claim = ArtifactLock::claim(&folder).map_err(|source| read_error(uri, source))?;
-    let Some(_claim) = claim else {
-        return Err(ArtifactError::InUse { uri: uri.to_string() });
-    };
-    fs::remove_dir_all(&folder)
-        .map_err(|source| ArtifactError::Remove { uri: uri.to_string(), source })
 }
 
 /// An unlocked folder of a call that is older than this is left from a killed process.
@@ -302,10 +290,8 @@ impl Default for ArtifactLimits {
 /// that cannot be removed, stay.
 pub(super) fn sweep(root: &Path, limits: &ArtifactLimits) -> ArtifactSweepReport {
     let now = SystemTime::now();
-    let mut calls: Vec<ArtifactFolder> = folders(root)
-        .flat_map(|capability| folders(&capability).collect::<Vec<_>>())
-        .filter_map(|folder| measure(folder, now))
-        .collect();
+    let mut calls: Vec<ArtifactFolder> =
+        call_folders(root).filter_map(|folder| measure(folder, now)).collect();
     calls.sort_by_key(|call| call.age);
     let mut swept = ArtifactSweepReport::default();
     for call in calls {
@@ -340,7 +326,12 @@ fn remove(folder: &Path) -> bool {
         .is_ok()
 }
 
-pub(super) fn folders(folder: &Path) -> impl Iterator<Item = PathBuf> {
+/// The folders of all calls of all capabilities.
+fn call_folders(root: &Path) -> impl Iterator<Item = PathBuf> {
+    folders(root).flat_map(|capability| folders(&capability))
+}
+
+fn folders(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     fs::read_dir(folder)
         .into_iter()
         .flatten()

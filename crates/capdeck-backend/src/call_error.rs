@@ -89,12 +89,10 @@ impl CallError {
         }
     }
 
-    /// What the caller sent cannot be used.
     pub fn invalid_request(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::RequestInvalid, message)
     }
 
-    /// What a definition says cannot be used.
     pub fn invalid_config(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::ConfigInvalid, message)
     }
@@ -103,12 +101,10 @@ impl CallError {
         Self::new(ErrorCode::ServerUnavailable, message)
     }
 
-    /// The remote does not keep to its protocol.
     pub fn protocol_error(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::DownstreamProtocolError, message)
     }
 
-    /// Something failed that never should.
     pub fn internal(problem: impl fmt::Display) -> Self {
         Self::new(ErrorCode::InternalError, problem.to_string())
     }
@@ -135,7 +131,6 @@ impl CallError {
         self.code.kind()
     }
 
-    /// Removes known secret values from all texts.
     #[must_use]
     pub(crate) fn scrubbed(mut self, scrubber: &SecretScrubber) -> Self {
         if !scrubber.is_empty() {

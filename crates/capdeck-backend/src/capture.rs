@@ -42,7 +42,6 @@ pub(crate) struct CapturedStream {
 
 #[derive(Debug)]
 enum SpillState {
-    /// Everything so far is in `head`.
     NotNeeded,
     Writing(Box<ArtifactWriter>),
     Failed(ArtifactError),
@@ -87,7 +86,6 @@ impl CapturedStream {
         }
     }
 
-    /// Opens the artifact and writes what came before.
     async fn start_spill(&self) -> Result<ArtifactWriter, ArtifactError> {
         let SpillTarget { store, capability, filename, mime_type } = &self.place;
         let mut writer = store.create(capability, filename, mime_type.as_deref()).await?;

@@ -80,7 +80,6 @@ fn is_safe(name: &str, value: &str) -> bool {
         || (PROXY_VARIABLES.contains(&name) && !value.contains('@'))
 }
 
-/// Where a capability's processes may work.
 #[derive(Debug, Clone)]
 pub(crate) enum WorkingFolder {
     /// Anywhere; by default where the host was started.
@@ -90,7 +89,6 @@ pub(crate) enum WorkingFolder {
 }
 
 impl WorkingFolder {
-    /// The rule for a capability, given whether it is bound to the project.
     pub(crate) fn new(project_bound: bool, project: Option<&Path>) -> Result<Self, CallError> {
         if !project_bound {
             return Ok(Self::Anywhere);

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::placeholders::CommandVariables;
-use self::placeholders::{fill, fill_word};
+use self::placeholders::fill;
 use crate::{
     Artifact, CallContext, CallError, CallResult, Connection, ErrorCode, ToolCall,
     arguments::{no_such_tool, read_arguments},
@@ -153,20 +153,21 @@ impl CliConnection {
         let fill_all = |layer: &IndexMap<String, String>| {
             layer
                 .iter()
-                .map(|(name, value)| Ok((name.clone(), fill(value, arguments)?)))
+                .map(|(name, value)| Ok((name.clone(), fill(value, arguments, None)?)))
                 .collect::<Result<IndexMap<_, _>, CallError>>()
         };
         let layers = [fill_all(&tools.env)?, fill_all(&action.env)?];
         let configured = action.cwd.as_ref().or(tools.cwd.as_ref());
-        let configured = configured.map(|cwd| fill(cwd, arguments)).transpose()?;
+        let configured = configured.map(|cwd| fill(cwd, arguments, None)).transpose()?;
         let mut guard = OptionGuard::new(&action.command, action.input_schema.as_ref());
+        let mut args = Vec::with_capacity(action.args.len());
+        for word in &action.args {
+            guard.pass_word(word);
+            args.push(fill(word, arguments, Some(&guard))?);
+        }
         Ok(ChildCommand {
-            program: fill(&action.command, arguments)?,
-            args: action
-                .args
-                .iter()
-                .map(|arg| fill_word(arg, arguments, &mut guard))
-                .collect::<Result<_, _>>()?,
+            program: fill(&action.command, arguments, None)?,
+            args,
             env: child_environment(&self.prepared.surroundings.settings.environment, &layers),
             folder: self.prepared.folder.resolve(configured.as_deref())?,
             ..ChildCommand::default()
@@ -190,7 +191,6 @@ pub(crate) fn declare<'a>(name: &'a str, action: &'a CliAction) -> DeclaredTool<
     }
 }
 
-/// What the answer depends on beside the outcome.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CommandResultOptions<'a> {
     pub(crate) tool: &'a str,
@@ -200,7 +200,6 @@ pub(crate) struct CommandResultOptions<'a> {
     pub(crate) style: CommandOutputStyle,
 }
 
-/// How the text of an answer is made of the streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CommandOutputStyle {
     /// Standard output as it is.
@@ -315,7 +314,6 @@ fn result_text(
     (failure.is_some(), text)
 }
 
-/// How a command failed, and what it said.
 pub(crate) fn failure_text(exit: ProcessExit, stdout: &str, stderr: &str) -> String {
     let mut text = exit.to_string();
     for stream in [stderr, stdout] {

@@ -117,7 +117,6 @@ pub(crate) fn environment(
     env
 }
 
-/// The tools, which all stand in the definition.
 pub(crate) fn discovery(tool: &CmpTool) -> Result<Discovery, CallError> {
     let schemas: Vec<_> = tool
         .intents

@@ -50,7 +50,6 @@ pub(crate) enum CommandEnd {
     Exited(ProcessExit),
     TimedOut,
     Cancelled,
-    /// It exceeded the output limit and was ended.
     TooMuchOutput,
 }
 
@@ -61,7 +60,7 @@ pub(crate) async fn run(
 ) -> Result<CommandOutcome, CallError> {
     let started = Instant::now();
     let (process, pipes) = spawner.spawn(run.command)?;
-    let reading = OutputReaderState::new(run.max_total);
+    let reading = OutputReaderState { max_total: run.max_total, ..OutputReaderState::default() };
     let read = async {
         let captured = tokio::join!(
             reading.read_stream(pipes.stdout, run.stdout),
@@ -99,7 +98,7 @@ async fn drain_output(process: &Process, ending: CommandEnd) {
     sleep(OUTPUT_DRAIN_TIMEOUT).await;
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct OutputReaderState {
     max_total: u64,
     stop: CancellationToken,
@@ -108,11 +107,6 @@ struct OutputReaderState {
 }
 
 impl OutputReaderState {
-    fn new(max_total: u64) -> Self {
-        let (stop, flood) = (CancellationToken::new(), CancellationToken::new());
-        Self { max_total, stop, flood, finished: CancellationToken::new() }
-    }
-
     async fn read_stream(
         &self,
         stream: Option<impl AsyncRead + Unpin>,
@@ -149,7 +143,6 @@ pub(crate) struct ReadyCommand {
     pub(crate) result_scrubber: SecretScrubber,
 }
 
-/// Takes in the standard output or error of a capability's command.
 pub(crate) fn capture(
     surroundings: &ConnectorContext,
     id: &CapabilityId,
@@ -197,7 +190,6 @@ impl<T> ResolvedBackend<T> {
         Ok(outcome)
     }
 
-    /// Keeps standard error and the ending of a failed call for whoever asks why.
     fn log(&self, tool: &str, outcome: &CommandOutcome, scrubber: &SecretScrubber) {
         let ending = match outcome.ending {
             CommandEnd::Exited(exit) if exit.code == Some(0) => None,
@@ -217,7 +209,6 @@ impl<T> ResolvedBackend<T> {
     }
 }
 
-/// Why a program's output cannot be taken.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FilterError {
     #[error("{0}")]

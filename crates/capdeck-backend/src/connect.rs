@@ -1,7 +1,7 @@
 //! Opens a connection for a definition, or says without connecting what can be known about it. The only place of
 //! interpolation.
 
-use std::{fmt, fs, path::PathBuf, sync::Arc, time::Duration};
+use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
 use capdeck_auth::{
     EnvironmentSnapshot, GuardedClients, NameResolver, ReferenceTarget, ResolveError, Secret,
@@ -94,7 +94,6 @@ impl Connector {
         Self::with_names(settings, Arc::new(SystemResolver))
     }
 
-    /// Creates a connector with its own name resolver for HTTP APIs.
     pub fn with_names(settings: ConnectorSettings, names: Arc<dyn NameResolver>) -> Self {
         Self { surroundings: Arc::new(ConnectorContext::new(settings, names)) }
     }
@@ -217,7 +216,6 @@ impl<T> ResolvedBackend<T> {
 }
 
 impl Default for ConnectOptions {
-    /// No client, no listener, no cancellation.
     fn default() -> Self {
         Self {
             client: ClientProfile::default(),
@@ -225,15 +223,6 @@ impl Default for ConnectOptions {
             known_revision: None,
             cancel: CancellationToken::new(),
         }
-    }
-}
-
-impl fmt::Debug for ConnectOptions {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("ConnectOptions")
-            .field("client", &self.client)
-            .finish_non_exhaustive()
     }
 }
 

@@ -10,7 +10,6 @@ use serde_json::{Map, Value, json};
 
 use crate::{Artifact, CallError, CallResult, call_error::scrub_json, cli, cmp, http_actions};
 
-/// One declared tool, in the parts a definition gives.
 #[derive(Debug, Default)]
 pub(crate) struct DeclaredTool<'a> {
     pub(crate) name: &'a str,

@@ -66,7 +66,6 @@ struct GoogleApi {
     discovery: Discovery,
 }
 
-/// A connection for a prepared block; nothing is fetched yet.
 pub(crate) fn connect(
     mut prepared: ResolvedBackend<GoogleDiscoveryApi>,
     cancel: &CancellationToken,
@@ -301,7 +300,7 @@ fn request(
     }
     // A request that could have a body and does not says that it is empty.
     if request.body.is_none() && matches!(request.method, Verb::POST | Verb::PUT | Verb::PATCH) {
-        request.body = Some(HttpRequestBody::default().with_bytes(""));
+        request.body = Some(HttpRequestBody::bytes(""));
     }
     Ok(request)
 }

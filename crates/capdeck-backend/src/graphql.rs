@@ -194,7 +194,7 @@ impl GraphQlRequest<'_> {
         request.headers.insert(ACCEPT, HeaderValue::from_static(accept));
         request.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         request.is_idempotent = !self.is_mutation;
-        request.body = Some(HttpRequestBody::default().with_bytes(body));
+        request.body = Some(HttpRequestBody::bytes(body));
         Ok(request)
     }
 }

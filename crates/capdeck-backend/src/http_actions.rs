@@ -131,7 +131,7 @@ pub(super) fn build_request(
     }
     if let Some(body) = map_body(action.json_body.as_ref(), arguments)? {
         request.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        request.body = Some(HttpRequestBody::default().with_bytes(body.to_string()));
+        request.body = Some(HttpRequestBody::bytes(body.to_string()));
     }
     Ok(request)
 }

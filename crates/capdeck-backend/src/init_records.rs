@@ -13,7 +13,6 @@ use capdeck_catalog::sha256_hex;
 use parking_lot::Mutex;
 use serde_json::json;
 
-/// How long to wait before looking again whether another process is done.
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// One small file per prepared tool. A changed `init` is another one and runs again.

@@ -35,7 +35,7 @@ use url::Url;
 
 pub(crate) use self::{
     document::on_large_stack,
-    file_input::{FileInputContent, FileInputSources},
+    file_input::FileInputSources,
     import::{OpenApiImport, OperationFilter},
     operation::OpenApiOperation,
     parameter::PathTemplate,

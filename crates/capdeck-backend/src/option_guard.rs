@@ -8,7 +8,6 @@ use serde_json::{Map, Value};
 
 use crate::CallError;
 
-/// How much of a refused value is shown.
 const MAX_SHOWN: usize = 40;
 
 /// Follows the words of one command line.
@@ -25,7 +24,6 @@ impl<'a> OptionGuard<'a> {
         Self { program, schema, options_ended: false }
     }
 
-    /// Notes a word as the author wrote it.
     pub(crate) fn pass_word(&mut self, written: &str) {
         // A shell gives `--` and what follows to its script.
         self.options_ended |= written == "--" && !is_shell(self.program);
@@ -70,14 +68,12 @@ impl<'a> OptionGuard<'a> {
     }
 }
 
-/// Whether the author wrote the value into the schema.
 fn is_authors_value(property: &Value, value: &Value) -> bool {
     let choices = property.get("enum").and_then(Value::as_array);
     choices.is_some_and(|choices| choices.contains(value))
         || ["const", "default"].iter().any(|key| property.get(key) == Some(value))
 }
 
-/// Whether the author wrote that numbers below zero are expected.
 fn reaches_below_zero(property: &Value) -> bool {
     let mut bounds = ["minimum", "exclusiveMinimum"].iter().filter_map(|key| property.get(key));
     bounds.any(|bound| bound.as_f64().is_some_and(|bound| bound < 0.0))

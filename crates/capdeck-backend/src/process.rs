@@ -43,27 +43,10 @@ pub(crate) struct ChildCommand {
     pub(crate) env: IndexMap<String, String>,
     /// `None` means the host's own folder.
     pub(crate) folder: Option<PathBuf>,
-    pub(crate) input: StdinMode,
-    pub(crate) errors: StderrTarget,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum StdinMode {
-    /// Reading returns the end of file.
-    #[default]
-    Closed,
-    Piped,
-}
-
-/// The destination of standard error. It is always read, so that the program never blocks.
-#[derive(Debug, Clone, Default)]
-pub(crate) enum StderrTarget {
-    Log {
-        log: ProcessLog,
-        scrubber: SecretScrubber,
-    },
-    #[default]
-    Piped,
+    /// Without a pipe, reading returns the end of file.
+    pub(crate) pipes_stdin: bool,
+    /// Standard error goes there, or else to a pipe. It is always read, so that the program never blocks.
+    pub(crate) error_log: Option<(ProcessLog, SecretScrubber)>,
 }
 
 #[derive(Debug)]
@@ -111,10 +94,7 @@ impl ProcessSpawner {
             .args(&command.args)
             .env_clear()
             .envs(&command.env)
-            .stdin(match command.input {
-                StdinMode::Closed => Stdio::null(),
-                StdinMode::Piped => Stdio::piped(),
-            })
+            .stdin(if command.pipes_stdin { Stdio::piped() } else { Stdio::null() })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
@@ -126,17 +106,13 @@ impl ProcessSpawner {
         let mut child =
             builder.spawn().map_err(|source| SpawnError::from_io(&command.program, source))?;
         let group = ProcessGroup::new(&child, self.guardian.clone());
-        let mut pipes =
-            ProcessPipes { stdin: child.stdin.take(), stdout: child.stdout.take(), stderr: None };
-        let logging = match (&command.errors, child.stderr.take()) {
-            (StderrTarget::Log { log, scrubber }, Some(stderr)) => {
-                Some(tokio::spawn(log.clone().drain(stderr, scrubber.clone())))
+        let (logging, stderr) = match (&command.error_log, child.stderr.take()) {
+            (Some((log, scrubber)), Some(stderr)) => {
+                (Some(tokio::spawn(log.clone().drain(stderr, scrubber.clone()))), None)
             }
-            (_, stderr) => {
-                pipes.stderr = stderr;
-                None
-            }
+            (_, stderr) => (None, stderr),
         };
+        let pipes = ProcessPipes { stdin: child.stdin.take(), stdout: child.stdout.take(), stderr };
         let (announce, life) = watch::channel(ProcessState::Running);
         let stop = CancellationToken::new();
         tokio::spawn(supervise(child, group, logging, stop.clone(), announce));

@@ -7,13 +7,11 @@ use capdeck_definition::CapabilityId;
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// How much of a capability's output is kept.
 const MAX_BYTES: usize = 64 * 1024;
 
 /// A longer line is cut; the rest of it is read and dropped.
 const MAX_LINE: usize = 4 * 1024;
 
-/// The logs of all capabilities, by id. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ProcessLogs(Arc<Mutex<indexmap::IndexMap<CapabilityId, ProcessLog>>>);
 
@@ -30,12 +28,10 @@ struct ProcessLogLines {
     /// Each line with the number of the process that wrote it.
     lines: VecDeque<(u64, String)>,
     bytes: usize,
-    /// How many processes there were.
     processes: u64,
 }
 
 impl ProcessLogs {
-    /// The log of a capability, made when it is first asked for.
     pub(crate) fn of(&self, id: &CapabilityId) -> ProcessLog {
         self.0.lock().entry(id.clone()).or_default().clone()
     }
@@ -75,12 +71,10 @@ impl ProcessLog {
         }
     }
 
-    /// Everything kept, oldest line first.
     pub(crate) fn text(&self) -> String {
         self.joined(|_| true)
     }
 
-    /// What this process wrote, oldest line first.
     pub(crate) fn own_text(&self) -> String {
         self.joined(|process| process == self.process)
     }

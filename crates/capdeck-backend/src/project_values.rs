@@ -8,15 +8,10 @@ use capdeck_definition::{Definition, SourceLayer, capability_file::DeclaredValue
 use indexmap::IndexMap;
 
 use crate::{
-    CallError,
-    child_environment::child_environment,
-    command_run::run_filter,
-    connect::ResolvedBackend,
-    connector_context::vault_holder,
-    process::{ChildCommand, StderrTarget, StdinMode},
+    CallError, child_environment::child_environment, command_run::run_filter,
+    connect::ResolvedBackend, connector_context::vault_holder, process::ChildCommand,
 };
 
-/// How long a program may take to print a value.
 const VALUE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// No honest value is longer.
@@ -98,11 +93,11 @@ async fn take<T>(
                 args: arguments.to_vec(),
                 env: child_environment(&surroundings.settings.environment, []),
                 folder: Some(definition.base_dir.clone()),
-                input: StdinMode::Closed,
-                errors: StderrTarget::Log {
-                    log: surroundings.logs.of(&definition.id),
-                    scrubber: prepared.log_scrubber.clone(),
-                },
+                pipes_stdin: false,
+                error_log: Some((
+                    surroundings.logs.of(&definition.id),
+                    prepared.log_scrubber.clone(),
+                )),
             };
             let printed =
                 run_filter(&surroundings.spawner, &command, "", VALUE_TIMEOUT, MAX_BYTES).await;

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CallError, ErrorCode, http::client};
 
-/// The form of the manifest that this version writes and reads.
 pub const MANIFEST_VERSION: u32 = 1;
 
 /// Longest wait for an answer that needs no waiting.
@@ -18,7 +17,6 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(15);
 /// A deck has thousands of capabilities at most.
 const MAX_MANIFEST_BYTES: usize = 16 << 20;
 
-/// What a host offers to whoever asks.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct HostManifest {
     /// Says that this is a Capdeck host.

@@ -28,7 +28,6 @@ const GOOGLE: &str = "https://accounts.google.com";
 /// Without these Google gives no refresh token, and the person has to sign in again every hour.
 const GOOGLE_PARAMETERS: &[(&str, &str)] = &[("access_type", "offline"), ("prompt", "consent")];
 
-/// How often one request to an API is sent again after it was refused.
 const MAX_RESENDS: u32 = 2;
 
 #[derive(Debug, Clone)]
@@ -118,7 +117,6 @@ fn of_google_api(
 }
 
 impl<T: HttpBlock> ResolvedBackend<T> {
-    /// The sign-in of an HTTP API that declares one.
     pub(crate) fn sign_in(&self, server: Url) -> Option<CapabilitySignIn> {
         let settings = settings(&self.block.requests().auth, server)?;
         Some(CapabilitySignIn::new(&self.id, settings, &self.surroundings, true))
@@ -239,27 +237,28 @@ impl CapabilitySignIn {
 
     fn to_call_error(&self, refusal: &SignInRefusal) -> CallError {
         let id = &self.id;
-        let needed = |message: String| CallError::new(ErrorCode::AuthRequired, message);
+        let needed = |message: String| {
+            CallError::new(ErrorCode::AuthRequired, message)
+                .hint(format!("run: capdeck auth login {id}"))
+        };
         match refusal {
             SignInRefusal::SignInNeeded if self.is_declared => {
-                needed(format!("`{id}` asks for a sign-in")).hint(format!("run: capdeck auth login {id}"))
+                needed(format!("`{id}` asks for a sign-in"))
             }
             SignInRefusal::SignInNeeded => needed(format!("`{id}` asks for a sign-in")).hint(format!(
                 "run: capdeck auth login {id} (or, if it takes a key, give its definition an `auth` block)"
             )),
             SignInRefusal::OtherSignIn { reason } => {
                 needed(format!("the sign-in to `{id}` is not used: {reason}"))
-                    .hint(format!("run: capdeck auth login {id}"))
             }
             SignInRefusal::Unreadable { error } => match (error, error.hint()) {
                 // Signing in anew would not help: it could not be kept either.
                 (OAuthError::Key(_), Some(hint)) => {
                     CallError::new(ErrorCode::AuthFailed, error.to_string()).hint(hint)
                 }
-                _ => needed(error.to_string()).hint(format!("run: capdeck auth login {id}")),
+                _ => needed(error.to_string()),
             },
-            SignInRefusal::SignInOver => needed(format!("the sign-in to `{id}` is over"))
-                .hint(format!("run: capdeck auth login {id}")),
+            SignInRefusal::SignInOver => needed(format!("the sign-in to `{id}` is over")),
             SignInRefusal::RightsMissing { scopes } => {
                 let wanted: Vec<String> =
                     scopes.iter().map(|scope| format!(" --scope {}", quoted(scope))).collect();
@@ -305,11 +304,7 @@ impl From<OAuthError> for CallError {
     fn from(error: OAuthError) -> Self {
         let code =
             if error.needs_sign_in() { ErrorCode::AuthRequired } else { ErrorCode::AuthFailed };
-        let call_error = Self::new(code, error.to_string());
-        match error.hint() {
-            Some(hint) => call_error.hint(hint),
-            None => call_error,
-        }
+        Self { hint: error.hint().map(Into::into), ..Self::new(code, error.to_string()) }
     }
 }
 

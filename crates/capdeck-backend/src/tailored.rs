@@ -3,6 +3,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use capdeck_auth::SecretScrubber;
 use capdeck_catalog::{Discovery, RawMembers, ServerDetails, choose, with_defaults};
 use capdeck_definition::{
     CapabilityTailoring, Definition, McpServer,
@@ -23,7 +24,7 @@ use crate::{
     connect::ResolvedBackend,
     connector_context::ConnectorContext,
     mcp,
-    process::{ChildCommand, StderrTarget, StdinMode, find_program},
+    process::{ChildCommand, find_program},
     project_values::take_values,
 };
 
@@ -179,8 +180,8 @@ impl TailoredConnection {
             args,
             env: child_environment(&self.surroundings.settings.environment, []),
             folder: Some(self.folder.clone()),
-            input: StdinMode::Piped,
-            errors: StderrTarget::Log { log: log.clone(), scrubber: Default::default() },
+            pipes_stdin: true,
+            error_log: Some((log.clone(), SecretScrubber::default())),
         };
         let longest = Duration::from_millis(formatter.timeout_ms);
         let formatted = tokio::select! {

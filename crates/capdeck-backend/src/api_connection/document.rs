@@ -246,7 +246,6 @@ pub(super) struct CachedDocument {
     fetched: SystemTime,
 }
 
-/// What the server gave to recognise a version by.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct DocumentValidators {
@@ -356,7 +355,11 @@ fn check_depth(document: &[u8]) -> Result<(), CallError> {
             b'{' | b'[' => {
                 depth += 1;
                 if depth > MAX_DEPTH {
-                    return Err(too_deep());
+                    let message =
+                        format!("the description is nested deeper than {MAX_DEPTH} levels");
+                    return Err(CallError::new(ErrorCode::ContentTooLarge, message).hint(
+                        "this is not what descriptions look like; check where it comes from",
+                    ));
                 }
             }
             b'}' | b']' => depth = depth.saturating_sub(1),
@@ -364,14 +367,6 @@ fn check_depth(document: &[u8]) -> Result<(), CallError> {
         }
     }
     Ok(())
-}
-
-fn too_deep() -> CallError {
-    CallError::new(
-        ErrorCode::ContentTooLarge,
-        format!("the description is nested deeper than {MAX_DEPTH} levels"),
-    )
-    .hint("this is not what descriptions look like; check where it comes from")
 }
 
 #[cfg(test)]

@@ -29,22 +29,8 @@ use crate::{
     project_values::project_variables,
 };
 
-/// Replaces the references in an argument of a program.
-pub(super) fn fill_word(
-    template: &str,
-    arguments: &Map<String, Value>,
-    guard: &mut OptionGuard<'_>,
-) -> Result<String, CallError> {
-    guard.pass_word(template);
-    fill_guarded(template, arguments, Some(guard))
-}
-
-/// Replaces the references in a text that is no argument of a program.
-pub(super) fn fill(template: &str, arguments: &Map<String, Value>) -> Result<String, CallError> {
-    fill_guarded(template, arguments, None)
-}
-
-fn fill_guarded(
+/// Replaces the references in a text. An argument of a program has a guard.
+pub(super) fn fill(
     template: &str,
     arguments: &Map<String, Value>,
     guard: Option<&OptionGuard<'_>>,
@@ -71,7 +57,6 @@ fn fill_guarded(
     Ok(filled)
 }
 
-/// True when a text needs a call's arguments before it can be used.
 pub(crate) fn has_input(template: &str) -> bool {
     template.contains("$input")
 }
@@ -260,7 +245,7 @@ mod template_tests {
             "big": 12345678901234567u64, "list": [1], "none": null, "dash-ed": "d", "major": 1,
             "flag": "--force", "again": "$input.name", "nul": "a\u{0}b",
         });
-        fill(template, arguments.as_object().unwrap()).map_err(|error| error.message)
+        fill(template, arguments.as_object().unwrap(), None).map_err(|error| error.message)
     }
 
     #[test]

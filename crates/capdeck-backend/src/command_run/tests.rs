@@ -5,11 +5,7 @@ use capdeck_definition::CapabilityId;
 use indexmap::IndexMap;
 
 use super::*;
-use crate::{
-    ArtifactStore,
-    capture::SpillTarget,
-    process::{StderrTarget, StdinMode},
-};
+use crate::{ArtifactStore, capture::SpillTarget};
 
 fn capture(folder: &std::path::Path) -> StreamCapture {
     let place = SpillTarget {
@@ -29,8 +25,8 @@ async fn an_endless_writer_is_ended_and_leaves_nothing() {
         args: Vec::new(),
         env: IndexMap::new(),
         folder: None,
-        input: StdinMode::Closed,
-        errors: StderrTarget::Piped,
+        pipes_stdin: false,
+        error_log: None,
     };
     let outcome = run(
         &ProcessSpawner::default(),

@@ -1,8 +1,9 @@
 //! Discovery schemas in the words of JSON Schema. References and checks are left to the OpenAPI model.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Number, Value, json};
 
-/// Which way the described value travels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GoogleSchemaDirection {
     /// To the API: unknown members are refused.
@@ -12,22 +13,35 @@ pub(super) enum GoogleSchemaDirection {
 }
 
 /// How schemas are written for one use: everything, or what one method takes.
+#[derive(Clone, Copy)]
 pub(super) struct Dialect<'d> {
     pub(super) direction: GoogleSchemaDirection,
-    /// The reference for the name of a type.
-    pub(super) pointer: &'d dyn Fn(&str) -> String,
-    /// Some members are required by some methods only.
-    pub(super) method: Option<&'d str>,
+    /// Some members are required by some methods only: the method, and the types that it needs in a form of its own.
+    pub(super) method: Option<(&'d str, &'d BTreeSet<&'d str>)>,
 }
 
 impl Dialect<'_> {
+    pub(super) const INPUT: Self = Self { direction: GoogleSchemaDirection::Input, method: None };
+    pub(super) const OUTPUT: Self = Self { direction: GoogleSchemaDirection::Output, method: None };
+
+    fn pointer(&self, name: &str) -> String {
+        let place = match (self.method, self.direction) {
+            (Some((method, own)), _) if own.contains(name) => {
+                format!("x-methods/{}", escaped(method))
+            }
+            (_, GoogleSchemaDirection::Input) => "x-input".to_owned(),
+            (_, GoogleSchemaDirection::Output) => "components/schemas".to_owned(),
+        };
+        format!("#/{place}/{}", escaped(name))
+    }
+
     /// The JSON Schema of a schema. What is no schema is passed on, and reported by the OpenAPI import.
     pub(super) fn translate(&self, schema: &Value) -> Value {
         let Some(members) = schema.as_object() else { return schema.clone() };
         let mut written = Map::new();
         if let Some(name) = members.get("$ref") {
-            let pointer = name.as_str().map(self.pointer).map_or_else(|| name.clone(), Value::from);
-            written.insert("$ref".into(), pointer);
+            let pointer = name.as_str().map(|name| self.pointer(name).into());
+            written.insert("$ref".into(), pointer.unwrap_or_else(|| name.clone()));
         } else if members.get("repeated") == Some(&Value::Bool(true)) {
             written.insert("type".into(), "array".into());
             written.insert("items".into(), self.typed(members).into());
@@ -89,7 +103,7 @@ impl Dialect<'_> {
             let translated =
                 if is_read_only { json!({"x-read-only": true}) } else { self.translate(property) };
             properties.insert(name.clone(), translated);
-            if is_input && self.method.is_some_and(|method| is_required(property, method)) {
+            if is_input && self.method.is_some_and(|(method, _)| is_required(property, method)) {
                 required.push(Value::from(name.as_str()));
             }
         }
@@ -112,6 +126,11 @@ impl Dialect<'_> {
         }
         written
     }
+}
+
+/// A name as a part of a JSON pointer in a URI fragment.
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1").replace('%', "%25")
 }
 
 /// True when the document says that this method needs the member.

@@ -10,7 +10,7 @@ use capdeck_definition::CapabilityId;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::schema::{Dialect, GoogleSchemaDirection, is_required, number};
+use super::schema::{Dialect, is_required, number};
 use crate::{CallError, http::parse_base, openapi::OperationFilter};
 
 const VERBS: [&str; 7] = ["get", "head", "post", "put", "patch", "delete", "options"];
@@ -42,7 +42,6 @@ pub(super) struct GoogleBaseUrls {
     pub(super) root: Url,
 }
 
-/// What a call of a method needs beside its operation.
 #[derive(Debug)]
 pub(super) struct Extras {
     pub(super) upload: Option<MediaUpload>,
@@ -155,16 +154,14 @@ impl DiscoveryDocument {
             place: setting.to_owned(),
             reason: format!("`{pattern}` names no method of the document"),
         }));
-        let all = |direction: GoogleSchemaDirection| -> Map<String, Value> {
-            let pointer = |name: &str| shared_pointer(name, direction);
-            let dialect = Dialect { direction, pointer: &pointer, method: None };
+        let all = |dialect: Dialect<'_>| -> Map<String, Value> {
             self.schemas().map(|(name, one)| (name.clone(), dialect.translate(one))).collect()
         };
         let document = json!({
             "openapi": "3.1.0",
             "paths": paths,
-            "components": {"schemas": all(GoogleSchemaDirection::Output)},
-            "x-input": all(GoogleSchemaDirection::Input),
+            "components": {"schemas": all(Dialect::OUTPUT)},
+            "x-input": all(Dialect::INPUT),
             "x-methods": own_schemas,
         });
         Translation { document, extras, problems }
@@ -202,16 +199,8 @@ impl DiscoveryDocument {
         if let Some(request) = members.get("request") {
             // What a body must have may come as media instead.
             let needed = if has_upload { BTreeSet::new() } else { self.needed_by(name, request) };
-            let pointer = |schema: &str| {
-                if needed.contains(schema) {
-                    format!("#/x-methods/{}/{}", escaped(name), escaped(schema))
-                } else {
-                    shared_pointer(schema, GoogleSchemaDirection::Input)
-                }
-            };
-            let method = (!has_upload).then_some(name);
-            let dialect =
-                Dialect { direction: GoogleSchemaDirection::Input, pointer: &pointer, method };
+            let method = (!has_upload).then_some((name, &needed));
+            let dialect = Dialect { method, ..Dialect::INPUT };
             let target = request.get("$ref").and_then(Value::as_str);
             let body = target.and_then(|target| self.schema(target)).unwrap_or(request);
             let properties = body.get("properties").and_then(Value::as_object);
@@ -233,13 +222,7 @@ impl DiscoveryDocument {
             }
         }
         if let Some(response) = members.get("response") {
-            let pointer = |name: &str| shared_pointer(name, GoogleSchemaDirection::Output);
-            let dialect = Dialect {
-                direction: GoogleSchemaDirection::Output,
-                pointer: &pointer,
-                method: None,
-            };
-            let schema = dialect.translate(response);
+            let schema = Dialect::OUTPUT.translate(response);
             operation.insert(
                 "responses".into(),
                 json!({"200": {"content": {"application/json": {"schema": schema}}}}),
@@ -275,9 +258,6 @@ impl DiscoveryDocument {
             .flatten()
             .filter(|(name, _)| !NOT_FOR_CALLERS.contains(&name.as_str()) && !is_own(name));
         let placeholders = placeholders(path)?;
-        let pointer = |name: &str| shared_pointer(name, GoogleSchemaDirection::Input);
-        let dialect =
-            Dialect { direction: GoogleSchemaDirection::Input, pointer: &pointer, method: None };
         let mut found = Vec::new();
         let mut in_path = Vec::new();
         for (name, parameter) in own.into_iter().flatten().chain(shared) {
@@ -299,7 +279,7 @@ impl DiscoveryDocument {
                 "in": location,
                 "required": parameter.get("required") == Some(&Value::Bool(true)),
                 "allowReserved": placeholders.contains(&format!("+{name}").as_str()),
-                "schema": dialect.translate(parameter),
+                "schema": Dialect::INPUT.translate(parameter),
             }));
         }
         let names = placeholders.into_iter().map(|one| one.trim_start_matches('+'));
@@ -450,19 +430,6 @@ fn arguments(method: &Map<String, Value>) -> Value {
         }
     }
     Value::Object(arguments)
-}
-
-fn shared_pointer(name: &str, direction: GoogleSchemaDirection) -> String {
-    let place = match direction {
-        GoogleSchemaDirection::Input => "x-input",
-        GoogleSchemaDirection::Output => "components/schemas",
-    };
-    format!("#/{place}/{}", escaped(name))
-}
-
-/// A name as a part of a JSON pointer in a URI fragment.
-fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1").replace('%', "%25")
 }
 
 #[cfg(test)]

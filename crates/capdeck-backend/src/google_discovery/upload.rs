@@ -24,10 +24,10 @@ use crate::{
     ArtifactStore, CallError, CallResult,
     arguments::{DataUrl, PROJECT_FILE_HINT, project_file},
     http::{
-        ApiEndpoint, DEFAULT_MAX_INLINE_BYTES, EndpointRequest, HttpRequestBody, ResponseDelivery,
-        header_value,
+        ApiEndpoint, DEFAULT_MAX_INLINE_BYTES, EndpointRequest, HttpBodyPart, HttpRequestBody,
+        ResponseDelivery, header_value,
     },
-    openapi::{FileInputContent, OpenApiOperation, PathTemplate},
+    openapi::{OpenApiOperation, PathTemplate},
 };
 
 /// Larger content goes in pieces where the method allows it.
@@ -54,7 +54,6 @@ pub(super) struct UploadCall<'a> {
 }
 
 impl UploadCall<'_> {
-    /// Sends the content and tells the answer.
     pub(super) async fn run(&self) -> CallResult {
         let started = Instant::now();
         let body = self.arguments.get("body").filter(|body| !body.is_null());
@@ -74,7 +73,7 @@ impl UploadCall<'_> {
         match protocol {
             UploadProtocol::Simple => {
                 request.headers.insert(CONTENT_TYPE, mime_type);
-                request.body = Some(self.media.content.append_to(HttpRequestBody::default()));
+                request.body = Some(self.media.content.clone().into());
             }
             UploadProtocol::Related => {
                 fill_related(&mut request, body, self.media)?;
@@ -114,8 +113,10 @@ fn fill_related(
         media.mime_type,
         media.filename.as_deref().map(disposition).unwrap_or_default(),
     );
-    let parts = media.content.append_to(HttpRequestBody::default().with_bytes(head));
-    request.body = Some(parts.with_bytes(format!("\r\n--{boundary}--\r\n")));
+    let mut parts = HttpRequestBody::bytes(head);
+    parts.push(media.content.clone());
+    parts.push_bytes(format!("\r\n--{boundary}--\r\n"));
+    request.body = Some(parts);
     let kind = header_value("content-type", &format!("multipart/related; boundary={boundary}"))?;
     request.headers.insert(CONTENT_TYPE, kind);
     Ok(())
@@ -163,7 +164,7 @@ pub(super) struct MediaArgument {
 /// Content of known length and type. A file is read while it is sent.
 #[derive(Debug)]
 pub(super) struct UploadMedia {
-    pub(super) content: FileInputContent,
+    pub(super) content: HttpBodyPart,
     pub(super) mime_type: String,
     pub(super) filename: Option<String>,
 }
@@ -200,7 +201,7 @@ impl UploadMedia {
                     CallError::invalid_request(format!("`media.dataUrl` {reason}"))
                         .hint("write it as `data:text/plain;base64,aGVsbG8=`")
                 })?;
-                (FileInputContent::Bytes(read.bytes), read.mime_type, None)
+                (HttpBodyPart::Bytes(read.bytes), read.mime_type, None)
             }
             _ => {
                 return Err(CallError::invalid_request(
@@ -219,11 +220,11 @@ impl UploadMedia {
     }
 }
 
-async fn file_content(path: PathBuf) -> Result<FileInputContent, CallError> {
+async fn file_content(path: PathBuf) -> Result<HttpBodyPart, CallError> {
     let facts = tokio::fs::metadata(&path).await.map_err(|error| {
         CallError::invalid_request(format!("the file to upload cannot be read: {error}"))
     })?;
-    Ok(FileInputContent::File { path, length: facts.len() })
+    Ok(HttpBodyPart::File { path, offset: 0, length: facts.len() })
 }
 
 /// Says what the API would say, before anything is sent.

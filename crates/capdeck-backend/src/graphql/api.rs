@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     CallError, CallResult, ErrorCode,
-    api_connection::{CallableApi, ImportProblems},
+    api_connection::{CallableApi, ImportProblems, members},
     arguments::no_such_tool,
     declared_tool::{DeclaredTool, declared_discovery},
     http::{ApiEndpoint, DEFAULT_MAX_INLINE_BYTES, EndpointRequest, ResponseDelivery},
@@ -257,7 +257,7 @@ impl QueryTool {
     pub(super) const NAME: &'static str = "query";
 
     pub(super) fn new(schema: ApiSchema, rights: GraphQlQueryRights) -> Self {
-        let input_schema = json!({
+        let input_schema = members(json!({
             "type": "object",
             "properties": {
                 "query": {"type": "string", "description": "The GraphQL document", "minLength": 1},
@@ -272,9 +272,7 @@ impl QueryTool {
             },
             "required": ["query"],
             "additionalProperties": false,
-        });
-        let input_schema =
-            if let Value::Object(members) = input_schema { members } else { Map::new() };
+        }));
         Self { schema, rights, input_schema, output_schema: open_output_schema() }
     }
 

@@ -14,7 +14,7 @@ use apollo_compiler::{
 use serde_json::{Map, Value, json};
 
 use super::{introspection::literal_json, schema::ApiSchema};
-use crate::api_connection::object_schema;
+use crate::api_connection::{members, object_schema};
 
 const MAX_DEFINITIONS: usize = 60;
 
@@ -249,10 +249,6 @@ fn give_default(schema: &mut Map<String, Value>, default: Option<&Literal>) {
     }
 }
 
-fn members(value: Value) -> Map<String, Value> {
-    if let Value::Object(members) = value { members } else { Map::new() }
-}
-
 /// Returns the schema of a scalar in requests. Custom scalars are open unless they have a common name.
 fn input_scalar(name: &str) -> Map<String, Value> {
     let plain = match name {
@@ -271,7 +267,7 @@ fn input_scalar(name: &str) -> Map<String, Value> {
         }
         schema
     });
-    if let Value::Object(members) = schema { members } else { Map::new() }
+    members(schema)
 }
 
 /// Returns the schema of a scalar in responses. Only the five built-in ones are promised.

@@ -107,37 +107,26 @@ impl SchemaBuilder<'_> {
                 if let Some(url) = answer.specified_by {
                     directives.push(directive("specifiedBy", Some(("url", url))));
                 }
-                ExtendedType::Scalar(Node::new(ScalarType { description, name, directives }))
+                ScalarType { description, name, directives }.into()
             }
             "OBJECT" => {
                 let fields = self.fields(&name, answer.fields);
                 let implements_interfaces = self.names(&name, answer.interfaces);
-                ExtendedType::Object(Node::new(ObjectType {
-                    description,
-                    name,
-                    implements_interfaces,
-                    directives,
-                    fields,
-                }))
+                ObjectType { description, name, implements_interfaces, directives, fields }.into()
             }
             "INTERFACE" => {
                 let fields = self.fields(&name, answer.fields);
                 let implements_interfaces = self.names(&name, answer.interfaces);
-                ExtendedType::Interface(Node::new(InterfaceType {
-                    description,
-                    name,
-                    implements_interfaces,
-                    directives,
-                    fields,
-                }))
+                InterfaceType { description, name, implements_interfaces, directives, fields }
+                    .into()
             }
             "UNION" => {
                 let members = self.names(&name, answer.possible_types);
-                ExtendedType::Union(Node::new(UnionType { description, name, directives, members }))
+                UnionType { description, name, directives, members }.into()
             }
             "ENUM" => {
                 let values = self.values(&name, answer.enum_values);
-                ExtendedType::Enum(Node::new(EnumType { description, name, directives, values }))
+                EnumType { description, name, directives, values }.into()
             }
             "INPUT_OBJECT" => {
                 if answer.is_one_of == Some(true) {
@@ -147,12 +136,7 @@ impl SchemaBuilder<'_> {
                 let fields =
                     fields.into_iter().map(|field| (field.name.clone(), Component::from(field)));
                 let fields = fields.collect();
-                ExtendedType::InputObject(Node::new(InputObjectType {
-                    description,
-                    name,
-                    directives,
-                    fields,
-                }))
+                InputObjectType { description, name, directives, fields }.into()
             }
             kind => {
                 self.problems.add(name, format!("there is no kind of type `{kind}`"));

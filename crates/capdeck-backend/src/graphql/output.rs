@@ -23,7 +23,10 @@ use super::{
     input_schema::{list, or_null, output_scalar},
     schema::ApiSchema,
 };
-use crate::{ArtifactStore, CallError, CallResult, api_connection::object_schema};
+use crate::{
+    ArtifactStore, CallError, CallResult,
+    api_connection::{members, object_schema},
+};
 
 /// Repeated fragments could describe more fields than they have characters.
 const MAX_PROPERTIES: usize = 2_000;
@@ -52,7 +55,7 @@ fn wrapped(mut data: Value) -> Map<String, Value> {
     if let Some(ty) = data.get_mut("type") {
         *ty = json!(["object", "null"]);
     }
-    let schema = json!({
+    members(json!({
         "type": "object",
         "properties": {
             "status": {"type": "integer"},
@@ -66,8 +69,7 @@ fn wrapped(mut data: Value) -> Map<String, Value> {
                 },
             },
         },
-    });
-    if let Value::Object(members) = schema { members } else { Map::new() }
+    }))
 }
 
 struct OutputSchemaWriter<'a> {

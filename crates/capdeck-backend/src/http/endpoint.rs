@@ -2,7 +2,6 @@
 
 use std::{
     borrow::Cow,
-    fmt,
     sync::Arc,
     time::{Duration, Instant as StdInstant},
 };
@@ -219,7 +218,6 @@ impl ApiEndpoint {
         }
     }
 
-    /// Sends a request without credentials, to another address than the API.
     pub(crate) async fn send_anonymously(
         &self,
         request: EndpointRequest,
@@ -227,7 +225,6 @@ impl ApiEndpoint {
         self.sender.send(&request, &HeaderMap::new(), self.deadline()).await
     }
 
-    /// Reports transferred bytes to the caller of the running call.
     pub(crate) fn report_progress(&self, done: u64, total: u64) {
         // Without a call there is no one to tell.
         PACE.try_with(|pace| pace.report_progress(done, total)).ok();
@@ -344,12 +341,6 @@ impl ProgressDeadline {
         while Instant::now() < self.deadline() {
             sleep_until(self.deadline()).await;
         }
-    }
-}
-
-impl fmt::Debug for ProgressDeadline {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Pace").finish_non_exhaustive()
     }
 }
 

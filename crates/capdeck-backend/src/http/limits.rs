@@ -149,11 +149,15 @@ impl EndpointLimiter {
 impl RequestRate {
     /// Returns true when a request may be sent, false when the deadline comes first.
     async fn wait(&self, deadline: Instant) -> bool {
+        let period = Duration::from_secs(match self.limit.per {
+            RatePeriod::Second => 1,
+            RatePeriod::Minute => 60,
+        });
         let Ok(mut sent) = timeout_at(deadline, self.sent.lock()).await else { return false };
         if sent.len() >= usize::from(self.limit.requests)
             && let Some(oldest) = sent.front()
         {
-            let free = *oldest + period(self.limit.per);
+            let free = *oldest + period;
             if free > deadline {
                 return false;
             }
@@ -163,13 +167,6 @@ impl RequestRate {
         sent.push_back(Instant::now());
         true
     }
-}
-
-fn period(per: RatePeriod) -> Duration {
-    Duration::from_secs(match per {
-        RatePeriod::Second => 1,
-        RatePeriod::Minute => 60,
-    })
 }
 
 #[cfg(test)]

@@ -149,34 +149,56 @@ pub(crate) struct HttpRequestBody {
     parts: Vec<HttpBodyPart>,
 }
 
+/// Content of known length. A file is read while it is sent.
 #[derive(Debug, Clone)]
-enum HttpBodyPart {
+pub(crate) enum HttpBodyPart {
     Bytes(Bytes),
     File { path: PathBuf, offset: u64, length: u64 },
 }
 
-impl HttpRequestBody {
-    #[must_use]
-    pub(crate) fn with_bytes(mut self, bytes: impl Into<Bytes>) -> Self {
-        self.parts.push(HttpBodyPart::Bytes(bytes.into()));
-        self
+impl HttpBodyPart {
+    pub(crate) fn length(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::File { length, .. } => *length,
+        }
     }
 
-    /// Adds a part of a file, which is read while it is sent.
-    #[must_use]
-    pub(crate) fn with_file_part(mut self, path: PathBuf, offset: u64, length: u64) -> Self {
-        self.parts.push(HttpBodyPart::File { path, offset, length });
-        self
+    /// The bytes from this position on, which must be within the part.
+    pub(crate) fn slice(&self, start: u64, length: u64) -> Self {
+        match self {
+            Self::Bytes(bytes) => {
+                let index = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
+                Self::Bytes(bytes.slice(index(start)..index(start + length)))
+            }
+            Self::File { path, offset, .. } => {
+                Self::File { path: path.clone(), offset: offset + start, length }
+            }
+        }
+    }
+}
+
+impl From<HttpBodyPart> for HttpRequestBody {
+    fn from(part: HttpBodyPart) -> Self {
+        Self { parts: vec![part] }
+    }
+}
+
+impl HttpRequestBody {
+    pub(crate) fn bytes(bytes: impl Into<Bytes>) -> Self {
+        HttpBodyPart::Bytes(bytes.into()).into()
+    }
+
+    pub(crate) fn push_bytes(&mut self, bytes: impl Into<Bytes>) {
+        self.parts.push(HttpBodyPart::Bytes(bytes.into()));
+    }
+
+    pub(crate) fn push(&mut self, part: HttpBodyPart) {
+        self.parts.push(part);
     }
 
     pub(crate) fn length(&self) -> u64 {
-        self.parts
-            .iter()
-            .map(|part| match part {
-                HttpBodyPart::Bytes(bytes) => bytes.len() as u64,
-                HttpBodyPart::File { length, .. } => *length,
-            })
-            .sum()
+        self.parts.iter().map(HttpBodyPart::length).sum()
     }
 
     /// Returns the body for the HTTP client. Files are opened when they are reached.

@@ -129,7 +129,7 @@ impl ResponseHead {
             && !self.is_attachment
             && !(self.mime_type.is_empty() && body.head().contains(&0));
         let total = body.total();
-        let charset = BodyCharset::of(self.content_type.as_deref(), body.head());
+        let charset = charset(self.content_type.as_deref(), body.head());
         let status_text = self.status.canonical_reason().unwrap_or_default();
         let mut structured = Map::new();
         structured.insert("status".into(), self.status.as_u16().into());
@@ -142,7 +142,7 @@ impl ResponseHead {
         if is_inline_kind && total <= limit {
             structured.insert("kind".into(), "inline".into());
             if total > 0 {
-                text = charset.text(&body, total, scrubber);
+                text = decode(charset, &body, total, scrubber);
                 let parsed = is_json(&self.mime_type).then(|| serde_json::from_str(&text).ok());
                 structured.insert(
                     "body".into(),
@@ -151,7 +151,7 @@ impl ResponseHead {
             }
         } else {
             if is_inline_kind {
-                text = charset.text(&body, limit, scrubber);
+                text = decode(charset, &body, limit, scrubber);
                 structured.insert("body".into(), text.as_str().into());
                 structured.insert("truncated".into(), true.into());
             }
@@ -223,39 +223,34 @@ fn useful_headers(headers: &HeaderMap) -> Map<String, Value> {
     useful
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct BodyCharset(&'static Encoding);
+/// Uses the byte order mark, then the `charset` of the content type. An unknown name is ignored.
+fn charset(content_type: Option<&str>, body: &[u8]) -> &'static Encoding {
+    let marked = Encoding::for_bom(body).map(|(encoding, _length)| encoding);
+    let named = || Encoding::for_label(label(content_type?)?.as_bytes());
+    marked.or_else(named).unwrap_or(UTF_8)
+}
 
-impl BodyCharset {
-    /// Uses the byte order mark, then the `charset` of the content type. An unknown name is ignored.
-    pub(super) fn of(content_type: Option<&str>, body: &[u8]) -> Self {
-        let marked = Encoding::for_bom(body).map(|(encoding, _length)| encoding);
-        let named = || Encoding::for_label(label(content_type?)?.as_bytes());
-        Self(marked.or_else(named).unwrap_or(UTF_8))
+/// Decodes the first bytes of a body, without the mark and cut between characters.
+fn decode(
+    charset: &'static Encoding,
+    body: &CapturedStream,
+    max_bytes: u64,
+    scrubber: &SecretScrubber,
+) -> String {
+    if charset == UTF_8 {
+        let text = body.text(max_bytes);
+        return text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
     }
-
-    /// Decodes the first bytes of a body, without the mark and cut between characters.
-    pub(super) fn text(
-        self,
-        body: &CapturedStream,
-        max_bytes: u64,
-        scrubber: &SecretScrubber,
-    ) -> String {
-        if self.0 == UTF_8 {
-            let text = body.text(max_bytes);
-            return text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
-        }
-        let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
-        let bytes = body.head().get(..max_bytes).unwrap_or(body.head());
-        let is_whole = bytes.len() as u64 == body.total();
-        let mut decoder = self.0.new_decoder_with_bom_removal();
-        let room = decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(bytes.len());
-        let mut text = String::with_capacity(room);
-        // The buffer is large enough: see the length above.
-        let _result = decoder.decode_to_string(bytes, &mut text, is_whole);
-        // Secrets were searched among the bytes, where another encoding hides them.
-        scrubber.text(&text).into_owned()
-    }
+    let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+    let bytes = body.head().get(..max_bytes).unwrap_or(body.head());
+    let is_whole = bytes.len() as u64 == body.total();
+    let mut decoder = charset.new_decoder_with_bom_removal();
+    let room = decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(bytes.len());
+    let mut text = String::with_capacity(room);
+    // The buffer is large enough: see the length above.
+    let _result = decoder.decode_to_string(bytes, &mut text, is_whole);
+    // Secrets were searched among the bytes, where another encoding hides them.
+    scrubber.text(&text).into_owned()
 }
 
 /// `iso-8859-1` of `text/plain; charset="iso-8859-1"`.
@@ -342,7 +337,7 @@ mod charset_tests {
             (Some("text/plain; charset=iso-8859-1"), b"\xef\xbb\xbfa", "UTF-8"),
             (Some("application/json"), b"\xff\xfea\0", "UTF-16LE"),
         ] {
-            assert_eq!(BodyCharset::of(content_type, body).0.name(), expected, "{content_type:?}");
+            assert_eq!(charset(content_type, body).name(), expected, "{content_type:?}");
         }
     }
 }

@@ -277,7 +277,6 @@ fn retry_delay(attempt: u32) -> Duration {
     whole.mul_f64(0.5 + share / 2.0)
 }
 
-/// Parses `Retry-After`: seconds, or a date.
 fn retry_after(headers: &HeaderMap) -> Duration {
     let text = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let date = || {

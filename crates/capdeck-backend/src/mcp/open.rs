@@ -28,7 +28,7 @@ use crate::{
     child_environment::child_environment,
     connect::ResolvedBackend,
     connector_context::ConnectorContext,
-    process::{ChildCommand, Process, StderrTarget, StdinMode},
+    process::{ChildCommand, Process},
     process_log::ProcessLog,
     sign_in::{CapabilitySignIn, credentials},
 };
@@ -108,8 +108,8 @@ impl McpStartup {
             args: block.args.clone(),
             env: child_environment(&surroundings.settings.environment, [&block.env]),
             folder: folder.resolve(block.cwd.as_deref())?,
-            input: StdinMode::Piped,
-            errors: StderrTarget::Log { log: log.clone(), scrubber: log_scrubber.clone() },
+            pipes_stdin: true,
+            error_log: Some((log.clone(), log_scrubber.clone())),
         };
         let (process, pipes) = surroundings.spawner.spawn(&command)?;
         let (Some(stdin), Some(stdout)) = (pipes.stdin, pipes.stdout) else {

@@ -6,8 +6,8 @@ use super::{
     document::OpenApiNode,
     file_input::{essence, file_schema, is_file, is_json, is_range, is_text},
     operation::OpenApiImporter,
-    parameter::{ParameterEncoding, ParameterLocation, annotate, collection_format},
-    request::{FormField, FormFieldKind, fields_of},
+    parameter::{ParameterLocation, annotate, collection_format},
+    request::{FormField, FormFieldKind, FormFields, fields_of},
     schemas::{ConvertedSchema, SchemaDirection},
 };
 use crate::api_connection::object_schema;
@@ -75,11 +75,13 @@ fn read_media<'a, 't>(
     let essence = essence(media_type);
     match essence.as_str() {
         "multipart/form-data" => {
-            let (fields, schema) = form(import, schema, media.get("encoding"), true);
+            let form = fields_of(import, schema, media.get("encoding"), true);
+            let (fields, schema) = convert_form(import, form);
             (media_type, BodyKind::Multipart(fields), schema)
         }
         "application/x-www-form-urlencoded" => {
-            let (fields, schema) = form(import, schema, media.get("encoding"), false);
+            let form = fields_of(import, schema, media.get("encoding"), false);
+            let (fields, schema) = convert_form(import, form);
             (media_type, BodyKind::Form(fields), schema)
         }
         _ if is_json(media_type) => (media_type, BodyKind::Json, json_schema(import, schema)),
@@ -102,14 +104,11 @@ fn read_media<'a, 't>(
     }
 }
 
-/// The schema and the fields of a form, which is always an object.
-fn form<'a>(
+/// The fields of a form, and its schema, which is always an object.
+fn convert_form<'a>(
     import: &mut OpenApiImporter<'a>,
-    schema: Option<OpenApiNode<'a>>,
-    encoding: Option<OpenApiNode<'a>>,
-    is_multipart: bool,
+    form: FormFields<'a>,
 ) -> (Vec<FormField>, ConvertedSchema) {
-    let form = fields_of(import, schema, encoding, is_multipart);
     let (mut properties, mut needs, mut plans) = (Map::new(), Vec::new(), Vec::new());
     for (field, node) in form.fields {
         let file = || {
@@ -122,7 +121,7 @@ fn form<'a>(
             FormFieldKind::Value => {
                 let schema = import.convert(node, SchemaDirection::Request);
                 needs.extend(schema.needs);
-                schema.value
+                if import.is_swagger() { annotate(node, schema.value) } else { schema.value }
             }
         };
         properties.insert(field.name.clone(), value);
@@ -211,32 +210,18 @@ fn read_form<'a>(
     nodes: &[OpenApiNode<'a>],
     consumes: &[&str],
 ) -> Result<OperationBodies, String> {
-    let mut fields = Vec::new();
-    let mut properties = serde_json::Map::new();
-    let mut required = Vec::new();
-    let mut needs = Vec::new();
+    let mut form = FormFields { is_closed: true, ..FormFields::default() };
     for node in nodes {
-        let name = node.text("name").ok_or("a form field has no `name`")?;
-        let kind = if is_file(*node) { FormFieldKind::File } else { FormFieldKind::Value };
-        let value = match kind {
-            FormFieldKind::File | FormFieldKind::Files => file_schema(node.text("description")),
-            FormFieldKind::Value => {
-                let schema = import.convert(*node, SchemaDirection::Request);
-                needs.extend(schema.needs);
-                annotate(*node, schema.value)
-            }
-        };
-        properties.insert(name.to_owned(), value);
+        let name = node.text("name").ok_or("a form field has no `name`")?.to_owned();
         if node.is_true("required") {
-            required.push(name);
+            form.required.push(name.clone());
         }
-        fields.push(FormField {
-            name: name.to_owned(),
-            kind,
-            spelling: ParameterEncoding::Styled(collection_format(*node, ParameterLocation::Query)),
-            media_type: None,
-        });
+        let kind = if is_file(*node) { FormFieldKind::File } else { FormFieldKind::Value };
+        let format = collection_format(*node, ParameterLocation::Query);
+        form.fields.push((FormField { name, kind, format, media_type: None }, *node));
     }
+    let is_required = !form.required.is_empty();
+    let (fields, schema) = convert_form(import, form);
     let has_file = fields.iter().any(|field| field.kind == FormFieldKind::File);
     let multipart = consumes.iter().find(|it| essence(it) == "multipart/form-data");
     let urlencoded = consumes.iter().find(|it| essence(it) == "application/x-www-form-urlencoded");
@@ -246,18 +231,10 @@ fn read_form<'a>(
         }
         (false, _, _) => ("application/x-www-form-urlencoded", BodyKind::Form(fields)),
     };
-    let mut value = json!({
-        "type": "object", "properties": properties, "additionalProperties": false,
-    });
-    if let Value::Object(members) = &mut value
-        && !required.is_empty()
-    {
-        members.insert("required".to_owned(), json!(required));
-    }
     Ok(OperationBodies {
         plans: vec![BodyPlan { media_type: media_type.to_owned(), kind }],
-        schemas: vec![ConvertedSchema { value, needs }],
-        is_required: !required.is_empty(),
+        schemas: vec![schema],
+        is_required,
         description: None,
     })
 }

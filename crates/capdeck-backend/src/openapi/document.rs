@@ -17,7 +17,6 @@ const MAX_REFERENCE_HOPS: usize = 64;
 const MAX_FILES: usize = 256;
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// One description, its references resolvable.
 #[derive(Debug)]
 pub(super) struct OpenApiDocument {
     pub(super) version: OpenApiVersion,
@@ -34,7 +33,6 @@ pub(super) enum OpenApiVersion {
     OpenApi31,
 }
 
-/// A value in one of the files.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OpenApiNode<'a> {
     pub(super) value: &'a Value,
@@ -57,12 +55,10 @@ impl OpenApiDocument {
         Ok(document)
     }
 
-    /// A description that stands alone.
     pub(super) fn new(root: Value) -> Result<Self, String> {
         Ok(Self { version: version(&root)?, files: vec![root], links: HashMap::new() })
     }
 
-    /// The description itself.
     pub(super) fn root(&self) -> OpenApiNode<'_> {
         // There is always a first file.
         OpenApiNode { value: self.files.first().unwrap_or(&Value::Null), file: 0 }
@@ -133,7 +129,6 @@ impl<'a> OpenApiNode<'a> {
         self.value.get(key).map(|value| self.with(value))
     }
 
-    /// A value of the same file.
     pub(super) fn with(self, value: &'a Value) -> Self {
         Self { value, ..self }
     }
@@ -311,7 +306,6 @@ fn parse_yaml(text: &str) -> Result<Value, String> {
 /// Enough for the deepest document that the readers let through, also without optimisation.
 const STACK_BYTES: usize = 32 * 1024 * 1024;
 
-/// Runs this on a thread with a large stack and waits for it.
 pub(crate) fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
     thread::scope(|scope| {
         let thread = thread::Builder::new()

@@ -5,14 +5,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::document::OpenApiNode;
 use crate::{
     ArtifactStore, CallError,
     arguments::{DataUrl, PROJECT_FILE_HINT, decode_base64, project_file},
-    http::HttpRequestBody,
+    http::HttpBodyPart,
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -24,16 +23,9 @@ pub(crate) struct FileInputSources<'a> {
 
 #[derive(Debug, Clone)]
 pub(crate) struct FileInput {
-    pub(super) content: FileInputContent,
+    pub(super) content: HttpBodyPart,
     pub(crate) filename: Option<String>,
     pub(crate) mime_type: Option<String>,
-}
-
-/// Content of known length. A file is read while it is sent.
-#[derive(Debug, Clone)]
-pub(crate) enum FileInputContent {
-    Bytes(Bytes),
-    File { path: PathBuf, length: u64 },
 }
 
 impl FileInput {
@@ -60,13 +52,13 @@ impl FileInput {
         } else if let Some(encoded) = text("base64") {
             let bytes = decode_base64(encoded)
                 .map_err(|error| refuse(format!("is not base64: {error}")))?;
-            (FileInputContent::Bytes(bytes.into()), None, None)
+            (HttpBodyPart::Bytes(bytes.into()), None, None)
         } else if let Some(url) = text("dataUrl") {
             let read =
                 DataUrl::read(url).map_err(|_reason| refuse("holds no data URL".to_owned()))?;
-            (FileInputContent::Bytes(read.bytes), None, read.mime_type)
+            (HttpBodyPart::Bytes(read.bytes), None, read.mime_type)
         } else if let Some(text) = text("text").or(value.as_str()) {
-            (FileInputContent::Bytes(text.to_owned().into()), None, None)
+            (HttpBodyPart::Bytes(text.to_owned().into()), None, None)
         } else {
             return Err(refuse("is no file".to_owned())
                 .hint("give one of `artifact`, `path`, `base64`, `dataUrl` or `text`"));
@@ -79,40 +71,12 @@ impl FileInput {
     }
 }
 
-impl FileInputContent {
-    pub(crate) fn length(&self) -> u64 {
-        match self {
-            Self::Bytes(bytes) => bytes.len() as u64,
-            Self::File { length, .. } => *length,
-        }
-    }
-
-    pub(crate) fn append_to(&self, body: HttpRequestBody) -> HttpRequestBody {
-        self.append_part(0, self.length(), body)
-    }
-
-    pub(crate) fn append_part(
-        &self,
-        offset: u64,
-        length: u64,
-        body: HttpRequestBody,
-    ) -> HttpRequestBody {
-        match self {
-            Self::Bytes(bytes) => {
-                let index = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
-                body.with_bytes(bytes.slice(index(offset)..index(offset + length)))
-            }
-            Self::File { path, .. } => body.with_file_part(path.clone(), offset, length),
-        }
-    }
-}
-
-fn plain_file(path: PathBuf) -> Result<FileInputContent, String> {
+fn plain_file(path: PathBuf) -> Result<HttpBodyPart, String> {
     let facts = fs::metadata(&path).map_err(|error| format!("cannot be read: {error}"))?;
     if !facts.is_file() {
         return Err("is no file".to_owned());
     }
-    Ok(FileInputContent::File { path, length: facts.len() })
+    Ok(HttpBodyPart::File { path, offset: 0, length: facts.len() })
 }
 
 fn file_name(path: &Path) -> Option<String> {
@@ -146,7 +110,6 @@ pub(super) fn file_schema(description: Option<&str>) -> Value {
     })
 }
 
-/// True for a schema that means the bytes of a file.
 pub(super) fn is_file(schema: OpenApiNode<'_>) -> bool {
     let is_text_type = match schema.value.get("type") {
         Some(Value::String(name)) => name == "string",
@@ -172,7 +135,6 @@ pub(super) fn is_json(media_type: &str) -> bool {
     essence == "application/json" || essence.ends_with("+json") || essence.ends_with("/json")
 }
 
-/// True for what a person can read as it is.
 pub(super) fn is_text(media_type: &str) -> bool {
     let essence = essence(media_type);
     essence.starts_with("text/")

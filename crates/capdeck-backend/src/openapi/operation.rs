@@ -140,7 +140,6 @@ pub(super) fn read<'a>(
     Ok((tool, operation))
 }
 
-/// The entries of both `parameters` lists.
 #[derive(Default)]
 struct OperationParameters<'a> {
     parameters: Vec<ParameterDescription<'a>>,
@@ -266,9 +265,9 @@ fn build_tool(
 fn annotations(method: &Method) -> Value {
     let is_read_only = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
     let is_idempotent = is_read_only || matches!(*method, Method::PUT | Method::DELETE);
-    Value::Object(Map::from_iter([
-        ("readOnlyHint".to_owned(), json!(is_read_only)),
-        ("destructiveHint".to_owned(), json!(*method == Method::DELETE)),
-        ("idempotentHint".to_owned(), json!(is_idempotent)),
-    ]))
+    json!({
+        "readOnlyHint": is_read_only,
+        "destructiveHint": *method == Method::DELETE,
+        "idempotentHint": is_idempotent,
+    })
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{
     document::{OpenApiDocument, OpenApiNode, OpenApiVersion},
     file_input::is_json,
-    style::{ParameterFormat, ParameterStyle, encode},
+    style::{ParameterFormat, ParameterStyle},
 };
 use crate::CallError;
 
@@ -22,17 +22,9 @@ pub(super) enum ParameterLocation {
 pub(super) struct OpenApiParameter {
     pub(super) name: String,
     pub(super) location: ParameterLocation,
-    pub(super) spelling: ParameterEncoding,
+    pub(super) format: ParameterFormat,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ParameterEncoding {
-    Styled(ParameterFormat),
-    /// As JSON text, for a parameter with `content`.
-    Json,
-}
-
-/// A parameter as it stands in the description.
 #[derive(Debug, Clone)]
 pub(super) struct ParameterDescription<'a> {
     pub(super) parameter: OpenApiParameter,
@@ -66,16 +58,8 @@ impl ParameterLocation {
 impl OpenApiParameter {
     /// A path parameter that nobody described.
     pub(super) fn in_path(name: &str) -> Self {
-        let format = ParameterFormat {
-            style: ParameterStyle::Simple,
-            explode: false,
-            allow_reserved: false,
-        };
-        Self {
-            name: name.to_owned(),
-            location: ParameterLocation::Path,
-            spelling: ParameterEncoding::Styled(format),
-        }
+        let format = ParameterFormat::new(ParameterStyle::Simple, false);
+        Self { name: name.to_owned(), location: ParameterLocation::Path, format }
     }
 }
 
@@ -97,38 +81,33 @@ pub(super) fn read<'a>(
         }
     }
     let name = node.text("name").ok_or("a parameter has no `name`")?;
-    let location = match place {
-        "path" => ParameterLocation::Path,
-        "query" => ParameterLocation::Query,
-        "header" => ParameterLocation::Header,
-        "cookie" => ParameterLocation::Cookie,
-        other => return Err(format!("parameter `{name}` goes to an unknown place: `{other}`")),
-    };
-    let (spelling, schema) = if document.version == OpenApiVersion::Swagger2 {
-        (ParameterEncoding::Styled(collection_format(node, location)), Some(node))
+    let location = ParameterLocation::ALL
+        .into_iter()
+        .find(|location| location.group() == place)
+        .ok_or_else(|| format!("parameter `{name}` goes to an unknown place: `{place}`"))?;
+    let (format, schema) = if document.version == OpenApiVersion::Swagger2 {
+        (collection_format(node, location), Some(node))
     } else {
-        described_spelling(document, node, location)?
+        described_format(document, node, location)?
     };
-    let parameter = OpenApiParameter { name: name.to_owned(), location, spelling };
+    let parameter = OpenApiParameter { name: name.to_owned(), location, format };
     // A path with a hole in it is no path, whatever the description says.
     let is_required = location == ParameterLocation::Path || node.is_true("required");
     Ok(ParameterEntry::Parameter(ParameterDescription { parameter, is_required, schema, node }))
 }
 
 /// A parameter of OpenAPI 3 has either a schema and a style, or one media type.
-fn described_spelling<'a>(
+fn described_format<'a>(
     document: &'a OpenApiDocument,
     node: OpenApiNode<'a>,
     location: ParameterLocation,
-) -> Result<(ParameterEncoding, Option<OpenApiNode<'a>>), String> {
+) -> Result<(ParameterFormat, Option<OpenApiNode<'a>>), String> {
     let format = format(node, location)?;
     if let Some((mime, media)) = node.get("content").and_then(|content| content.members().next()) {
         let schema = document.follow(media)?.get("schema");
-        let spelling =
-            if is_json(mime) { ParameterEncoding::Json } else { ParameterEncoding::Styled(format) };
-        return Ok((spelling, schema));
+        return Ok((if is_json(mime) { ParameterFormat::JSON } else { format }, schema));
     }
-    Ok((ParameterEncoding::Styled(format), node.get("schema")))
+    Ok((format, node.get("schema")))
 }
 
 /// The style of a parameter or of a form field (`encoding`), with the defaults of its place.
@@ -178,7 +157,7 @@ pub(super) fn collection_format(
         }
         _ => (ParameterStyle::Form, false),
     };
-    ParameterFormat { style, explode, allow_reserved: false }
+    ParameterFormat::new(style, explode)
 }
 
 /// The schema of a parameter with what the parameter itself says about it.
@@ -280,14 +259,11 @@ fn fill_hole(
         ))
         .hint("use the name of the resource as the API gives it"));
     }
-    let spelling = parameters
+    let parameter = parameters
         .iter()
-        .find(|parameter| parameter.location == ParameterLocation::Path && parameter.name == name)
-        .map(|parameter| parameter.spelling);
-    Ok(match spelling {
-        Some(ParameterEncoding::Styled(format)) => format.path_text(name, value),
-        Some(ParameterEncoding::Json) | None => encode(&value.to_string()),
-    })
+        .find(|parameter| parameter.location == ParameterLocation::Path && parameter.name == name);
+    let format = parameter.map_or(ParameterFormat::JSON, |parameter| parameter.format);
+    Ok(format.path_text(name, value))
 }
 
 fn pieces(text: &str) -> Vec<PathTemplatePart> {
@@ -344,9 +320,7 @@ mod path_tests {
     fn a_reserved_name_keeps_its_slashes() {
         let template = PathTemplate::parse("/v1/{+name}:cancel").unwrap();
         let mut name = OpenApiParameter::in_path("name");
-        if let ParameterEncoding::Styled(format) = &mut name.spelling {
-            format.allow_reserved = true;
-        }
+        name.format.allow_reserved = true;
         for (value, expected) in
             [("projects/p 1/x", "/v1/projects/p%201/x:cancel"), ("a?b#c", "/v1/a%3Fb%23c:cancel")]
         {

@@ -1,7 +1,7 @@
 //! One request, put together from an operation's plan and a call's arguments, and the plan of a form's fields. Nothing is
 //! sent here.
 
-use reqwest::header::{CONTENT_TYPE, COOKIE, HeaderName, HeaderValue};
+use reqwest::header::{CONTENT_TYPE, COOKIE, HeaderValue};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -10,7 +10,7 @@ use super::{
     document::{OpenApiDocument, OpenApiNode},
     file_input::{FileInput, FileInputSources, is_file, is_json},
     operation::{OpenApiImporter, OpenApiOperation},
-    parameter::{self, OpenApiParameter, ParameterEncoding, ParameterLocation},
+    parameter::{self, OpenApiParameter, ParameterLocation},
     style::{ParameterFormat, ParameterStyle, encode, text},
 };
 use crate::{
@@ -32,10 +32,9 @@ pub(crate) fn build(
     let (path, fixed_query) =
         operation.path.fill(&operation.parameters, group(ParameterLocation::Path)?)?;
     let mut url = below(&operation.server, &path)?;
-    let pairs = pairs(operation, ParameterLocation::Query, group(ParameterLocation::Query)?);
-    let pairs = pairs.into_iter().map(|(name, value)| format!("{name}={value}"));
+    let given = pairs(operation, ParameterLocation::Query, group(ParameterLocation::Query)?);
     let query: Vec<String> =
-        fixed_query.into_iter().filter(|query| !query.is_empty()).chain(pairs).collect();
+        fixed_query.into_iter().filter(|query| !query.is_empty()).chain(given).collect();
     if !query.is_empty() {
         url.set_query(Some(&query.join("&")));
     }
@@ -46,16 +45,13 @@ pub(crate) fn build(
     let headers = group(ParameterLocation::Header)?;
     for parameter in in_place(operation, ParameterLocation::Header) {
         if let Some(value) = headers.get(&parameter.name).filter(|value| !value.is_null()) {
-            let text = match parameter.spelling {
-                ParameterEncoding::Styled(format) => format.header_text(value),
-                ParameterEncoding::Json => value.to_string(),
-            };
-            let name = &parameter.name;
+            let (name, text) = (&parameter.name, parameter.format.header_text(value));
             request.headers.insert(header_name(name)?, header_value(name, &text)?);
         }
     }
-    if let Some((name, value)) = cookies(operation, group(ParameterLocation::Cookie)?)? {
-        request.headers.insert(name, value);
+    let cookies = pairs(operation, ParameterLocation::Cookie, group(ParameterLocation::Cookie)?);
+    if !cookies.is_empty() {
+        request.headers.insert(COOKIE, header_value("cookie", &cookies.join("; "))?);
     }
     if let Some(value) = arguments.get("body").filter(|value| !value.is_null()) {
         let plan = chosen_plan(operation, arguments)?;
@@ -73,39 +69,17 @@ fn in_place(
     operation.parameters.iter().filter(move |parameter| parameter.location == location)
 }
 
-/// The given parameters of a place as encoded pairs, in the order of the description.
+/// The given parameters of a place as encoded `name=value`, in the order of the description.
 fn pairs(
     operation: &OpenApiOperation,
     location: ParameterLocation,
     values: &Map<String, Value>,
-) -> Vec<(String, String)> {
-    let mut pairs = Vec::new();
-    for parameter in in_place(operation, location) {
-        let name = &parameter.name;
-        match (parameter.spelling, values.get(name)) {
-            (_, None | Some(Value::Null)) => {}
-            (ParameterEncoding::Styled(format), Some(value)) => {
-                pairs.extend(format.pairs(name, value));
-            }
-            (ParameterEncoding::Json, Some(value)) => {
-                pairs.push((encode(name), encode(&value.to_string())));
-            }
-        }
-    }
-    pairs
-}
-
-fn cookies(
-    operation: &OpenApiOperation,
-    values: &Map<String, Value>,
-) -> Result<Option<(HeaderName, HeaderValue)>, CallError> {
-    let pairs = pairs(operation, ParameterLocation::Cookie, values);
-    if pairs.is_empty() {
-        return Ok(None);
-    }
-    let pairs: Vec<String> =
-        pairs.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
-    Ok(Some((COOKIE, header_value("cookie", &pairs.join("; "))?)))
+) -> Vec<String> {
+    let given = in_place(operation, location).filter_map(|parameter| {
+        let value = values.get(&parameter.name)?;
+        Some(parameter.format.pairs(&parameter.name, value))
+    });
+    given.flatten().map(|(name, value)| format!("{name}={value}")).collect()
 }
 
 /// The body in the media type that the caller chose, else in the best one.
@@ -113,17 +87,17 @@ fn chosen_plan<'a>(
     operation: &'a OpenApiOperation,
     arguments: &Map<String, Value>,
 ) -> Result<&'a BodyPlan, CallError> {
-    let invalid = |message: String| CallError::invalid_request(message);
     match arguments.get("contentType").and_then(Value::as_str) {
         None => operation
             .bodies
             .first()
-            .ok_or_else(|| invalid("this operation takes no `body`".to_owned())),
+            .ok_or_else(|| CallError::invalid_request("this operation takes no `body`")),
         Some(wanted) => {
             operation.bodies.iter().find(|plan| plan.media_type == wanted).ok_or_else(|| {
                 let known: Vec<String> =
                     operation.bodies.iter().map(|plan| format!("`{}`", plan.media_type)).collect();
-                invalid(format!("this operation takes no body of the type `{wanted}`"))
+                let message = format!("this operation takes no body of the type `{wanted}`");
+                CallError::invalid_request(message)
                     .hint(format!("use one of: {}", known.join(", ")))
             })
         }
@@ -138,18 +112,16 @@ fn build_body(
     let members = || value.as_object().ok_or_else(|| not_an_object("body"));
     let mut declared = header_value("content-type", &plan.media_type)?;
     let body = match &plan.kind {
-        BodyKind::Json => HttpRequestBody::default().with_bytes(value.to_string()),
-        BodyKind::Text => HttpRequestBody::default().with_bytes(text(value)),
-        BodyKind::Form(fields) => {
-            HttpRequestBody::default().with_bytes(urlencoded(fields, members()?))
-        }
+        BodyKind::Json => HttpRequestBody::bytes(value.to_string()),
+        BodyKind::Text => HttpRequestBody::bytes(text(value)),
+        BodyKind::Form(fields) => HttpRequestBody::bytes(urlencoded(fields, members()?)),
         BodyKind::Multipart(fields) => return multipart(fields, members()?, files),
         BodyKind::File => {
             let file = FileInput::read("body", value, files)?;
             if let Some(mime_type) = &file.mime_type {
                 declared = header_value("content-type", mime_type)?;
             }
-            file.content.append_to(HttpRequestBody::default())
+            file.content.into()
         }
     };
     Ok((declared, body))
@@ -160,22 +132,17 @@ fn not_an_object(name: &str) -> CallError {
         .hint(format!("send `{name}` as one object, such as `{{\"name\": \"value\"}}`"))
 }
 
-/// A form as the text of a query.
 pub(super) fn urlencoded(fields: &[FormField], members: &Map<String, Value>) -> String {
-    let mut pairs = Vec::new();
-    for (name, value) in members {
-        let spelling = field(fields, name).map_or(FORM_ENCODING, |field| field.spelling);
-        match (spelling, value) {
-            (_, Value::Null) => {}
-            (ParameterEncoding::Json, value) => {
-                pairs.push((encode(name), encode(&json_or_text(value))));
+    let pairs = members.iter().flat_map(|(name, value)| {
+        let format = field(fields, name).map_or(FORM_FORMAT, |field| field.format);
+        match value {
+            Value::String(_) if format.style == ParameterStyle::Json => {
+                vec![(encode(name), encode(&json_or_text(value)))]
             }
-            (ParameterEncoding::Styled(format), value) => pairs.extend(format.pairs(name, value)),
+            value => format.pairs(name, value),
         }
-    }
-    let pairs: Vec<String> =
-        pairs.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
-    pairs.join("&")
+    });
+    pairs.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&")
 }
 
 /// A form as parts, and its content type with the boundary.
@@ -198,23 +165,23 @@ pub(super) fn multipart(
             (_, value) => vec![value],
         };
         for value in values {
-            body = part(body, &boundary, name, field, value, places)?;
+            add_part(&mut body, &boundary, name, field, value, places)?;
         }
     }
-    let body = body.with_bytes(format!("--{boundary}--\r\n"));
+    body.push_bytes(format!("--{boundary}--\r\n"));
     let content_type = HeaderValue::try_from(format!("multipart/form-data; boundary={boundary}"))
         .map_err(|error| CallError::internal(error.to_string()))?;
     Ok((content_type, body))
 }
 
-fn part(
-    body: HttpRequestBody,
+fn add_part(
+    body: &mut HttpRequestBody,
     boundary: &str,
     name: &str,
     field: Option<&FormField>,
     value: &Value,
     places: FileInputSources<'_>,
-) -> Result<HttpRequestBody, CallError> {
+) -> Result<(), CallError> {
     let declared = field.and_then(|field| field.media_type.as_deref()).map(first_type);
     let mut head =
         format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{}\"", quoted(name));
@@ -234,16 +201,20 @@ fn part(
             "; filename=\"{}\"\r\nContent-Type: {mime_type}\r\n\r\n",
             quoted(&filename)
         ));
-        return Ok(file.content.append_to(body.with_bytes(head)).with_bytes("\r\n"));
+        body.push_bytes(head);
+        body.push(file.content);
+        body.push_bytes("\r\n");
+        return Ok(());
     }
     let is_json =
-        value.is_object() || field.is_some_and(|field| field.spelling == ParameterEncoding::Json);
+        value.is_object() || field.is_some_and(|field| field.format.style == ParameterStyle::Json);
     let media_type = declared.or(is_json.then_some("application/json"));
     if let Some(media_type) = media_type {
         head.push_str(&format!("\r\nContent-Type: {media_type}"));
     }
     let content = if is_json { json_or_text(value) } else { text(value) };
-    Ok(body.with_bytes(format!("{head}\r\n\r\n{content}\r\n")))
+    body.push_bytes(format!("{head}\r\n\r\n{content}\r\n"));
+    Ok(())
 }
 
 fn field<'a>(fields: &'a [FormField], name: &str) -> Option<&'a FormField> {
@@ -277,7 +248,7 @@ const MAX_LEVELS: usize = 16;
 pub(super) struct FormField {
     pub(super) name: String,
     pub(super) kind: FormFieldKind,
-    pub(super) spelling: ParameterEncoding,
+    pub(super) format: ParameterFormat,
     /// The media type that the description asks for.
     pub(super) media_type: Option<String>,
 }
@@ -297,12 +268,8 @@ pub(super) struct FormFields<'a> {
     pub(super) is_closed: bool,
 }
 
-/// The spelling of a field that nothing is said about: lists repeat the name.
-const FORM_ENCODING: ParameterEncoding = ParameterEncoding::Styled(ParameterFormat {
-    style: ParameterStyle::Form,
-    explode: true,
-    allow_reserved: false,
-});
+/// The format of a field that nothing is said about: lists repeat the name.
+const FORM_FORMAT: ParameterFormat = ParameterFormat::new(ParameterStyle::Form, true);
 
 pub(super) fn fields_of<'a>(
     import: &mut OpenApiImporter<'a>,
@@ -371,31 +338,27 @@ fn read_field<'a>(
     FormField {
         name: name.to_owned(),
         kind,
-        spelling: spelling(target, encoding, media_type),
+        format: field_format(target, encoding, media_type),
         media_type: media_type.map(str::to_owned),
     }
 }
 
-fn spelling(
+fn field_format(
     target: Option<OpenApiNode<'_>>,
     encoding: Option<OpenApiNode<'_>>,
     media_type: Option<&str>,
-) -> ParameterEncoding {
+) -> ParameterFormat {
     let has_style = encoding.is_some_and(|encoding| {
         ["style", "explode", "allowReserved"].iter().any(|key| encoding.value.get(key).is_some())
     });
     if let Some(encoding) = encoding.filter(|_| has_style)
         && let Ok(format) = parameter::format(encoding, ParameterLocation::Query)
     {
-        return ParameterEncoding::Styled(format);
+        return format;
     }
-    // An object has no plain spelling; the format's own default for it is JSON.
+    // An object has no plain text; the format's own default for it is JSON.
     let is_object = target.is_some_and(|target| {
         target.text("type") == Some("object") || target.get("properties").is_some()
     });
-    if is_object || media_type.is_some_and(is_json) {
-        ParameterEncoding::Json
-    } else {
-        FORM_ENCODING
-    }
+    if is_object || media_type.is_some_and(is_json) { ParameterFormat::JSON } else { FORM_FORMAT }
 }

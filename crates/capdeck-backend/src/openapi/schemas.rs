@@ -34,7 +34,6 @@ pub(super) struct ConvertedSchema {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct SchemaDefinitionId(usize);
 
-/// Everything that has been converted so far.
 #[derive(Debug)]
 pub(super) struct SchemaConverter<'a> {
     document: &'a OpenApiDocument,

@@ -20,7 +20,6 @@ use super::{
 };
 use crate::{api_connection::ImportProblems, arguments::scalar_text, http::parse_bare_address};
 
-/// What decides about servers besides the description.
 #[derive(Debug, Clone)]
 pub(super) struct ServerRules {
     /// `baseUrl` of the definition, which replaces everything the description says.
@@ -232,7 +231,6 @@ pub(super) fn check_security(
     }
 }
 
-/// What a scheme wants that is not there.
 fn missing(scheme: Option<OpenApiNode<'_>>, offer: &AvailableAuth) -> Option<String> {
     let Some(scheme) = scheme else {
         return Some("a sign-in that the description does not explain".to_owned());

@@ -16,9 +16,10 @@ pub(super) enum ParameterStyle {
     /// Swagger 2 only: `collectionFormat: tsv`.
     TabDelimited,
     DeepObject,
+    /// As JSON text, for a parameter with `content`.
+    Json,
 }
 
-/// A style and its two switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ParameterFormat {
     pub(super) style: ParameterStyle,
@@ -33,12 +34,19 @@ const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(
 const RESERVED: &[u8] = b":/?[]@!$'()*,;=";
 
 impl ParameterFormat {
+    pub(super) const JSON: Self = Self::new(ParameterStyle::Json, false);
+
+    pub(super) const fn new(style: ParameterStyle, explode: bool) -> Self {
+        Self { style, explode, allow_reserved: false }
+    }
+
     /// The pairs of a query, a form or a cookie header, both sides encoded.
     pub(super) fn pairs(self, name: &str, value: &Value) -> Vec<(String, String)> {
         let key = encode(name);
         let is_deep = self.style == ParameterStyle::DeepObject;
         match value {
             Value::Null => Vec::new(),
+            value if self.style == ParameterStyle::Json => vec![(key, encode(&value.to_string()))],
             Value::Array(_) | Value::Object(_) if is_deep => {
                 let mut pairs = Vec::new();
                 deep(name, value, self, &mut pairs);
@@ -72,7 +80,6 @@ impl ParameterFormat {
         }
     }
 
-    /// The text that stands for a parameter in a path.
     pub(super) fn path_text(self, name: &str, value: &Value) -> String {
         let key = encode(name);
         let (prefix, separator) = match self.style {
@@ -86,6 +93,7 @@ impl ParameterFormat {
             _ => value,
         };
         let whole = match value {
+            value if self.style == ParameterStyle::Json => encode(&value.to_string()),
             Value::Array(items) => {
                 let items = items.iter().map(|item| encode(&text(item)));
                 if self.explode {
@@ -113,6 +121,7 @@ impl ParameterFormat {
     /// The value of a header, which is not encoded.
     pub(super) fn header_text(self, value: &Value) -> String {
         match value {
+            value if self.style == ParameterStyle::Json => value.to_string(),
             Value::Array(items) => join(items.iter().map(text), ","),
             Value::Object(members) if self.explode => {
                 join(members.iter().map(|(name, value)| format!("{name}={}", text(value))), ",")
@@ -166,7 +175,6 @@ pub(super) fn text(value: &Value) -> String {
     }
 }
 
-/// A text as one component of a URL.
 pub(super) fn encode(text: &str) -> String {
     utf8_percent_encode(text, COMPONENT).to_string()
 }
@@ -200,10 +208,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    fn format(style: ParameterStyle, explode: bool) -> ParameterFormat {
-        ParameterFormat { style, explode, allow_reserved: false }
-    }
 
     fn query(format: ParameterFormat, value: &Value) -> String {
         let pairs = format.pairs("color", value);
@@ -243,7 +247,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                query(format(style, explode), value),
+                query(ParameterFormat::new(style, explode), value),
                 expected,
                 "{style:?} {explode} {value}"
             );
@@ -272,15 +276,16 @@ mod tests {
             (ParameterStyle::Matrix, false, &object, ";color=R,100,G,200"),
             (ParameterStyle::Matrix, true, &object, ";R=100;G=200"),
         ] {
-            let told = format(style, explode).path_text("color", value);
+            let told = ParameterFormat::new(style, explode).path_text("color", value);
             assert_eq!(told, expected, "{style:?} {explode} {value}");
         }
     }
 
     #[test]
     fn headers_are_plain_and_reserved_characters_can_stay() {
-        let simple =
-            |explode, value: &Value| format(ParameterStyle::Simple, explode).header_text(value);
+        let simple = |explode, value: &Value| {
+            ParameterFormat::new(ParameterStyle::Simple, explode).header_text(value)
+        };
         assert_eq!(simple(false, &json!(["a b", 2])), "a b,2");
         assert_eq!(simple(false, &json!({"R": 1, "G": true})), "R,1,G,true");
         assert_eq!(simple(true, &json!({"R": 1, "G": true})), "R=1,G=true");

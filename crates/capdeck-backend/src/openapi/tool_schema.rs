@@ -79,12 +79,10 @@ fn group<'a>(
     object_schema(properties, &required, true).into()
 }
 
-/// The one schema, or any of several.
 fn any_of(mut options: Vec<Value>) -> Option<Value> {
     if options.len() > 1 { Some(json!({"anyOf": options})) } else { options.pop() }
 }
 
-/// What the body may be, whichever way it is sent.
 fn body(bodies: &OperationBodies, needs: &mut Vec<SchemaDefinitionId>) -> Option<Value> {
     let mut options: Vec<Value> = Vec::new();
     for schema in &bodies.schemas {

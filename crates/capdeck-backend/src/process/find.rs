@@ -21,22 +21,21 @@ pub(crate) fn find_program(
     }
     if program.contains('/') {
         let path = folder.map_or_else(|| PathBuf::from(program), |folder| folder.join(program));
-        return match executable(&path) {
-            ExecutableCheck::Yes => Ok(path),
-            ExecutableCheck::No if path.is_dir() => Err(SpawnError::Folder { path }),
-            ExecutableCheck::No => Err(SpawnError::NotExecutable { path }),
-            ExecutableCheck::Missing => Err(SpawnError::NoSuchFile { path }),
+        return match fs::metadata(&path) {
+            Ok(facts) if is_executable(&facts) => Ok(path),
+            Ok(facts) if facts.is_dir() => Err(SpawnError::Folder { path }),
+            Ok(_) => Err(SpawnError::NotExecutable { path }),
+            Err(_) => Err(SpawnError::NoSuchFile { path }),
         };
     }
     let mut refused = None;
     for place in search_path.unwrap_or(DEFAULT_PATH).split(':').filter(|place| !place.is_empty()) {
         let path = Path::new(place).join(program);
-        match executable(&path) {
-            ExecutableCheck::Yes => return Ok(path),
+        match fs::metadata(&path) {
+            Ok(facts) if is_executable(&facts) => return Ok(path),
             // A folder of that name is skipped.
-            ExecutableCheck::No if path.is_dir() => {}
-            ExecutableCheck::No => refused = refused.or(Some(path)),
-            ExecutableCheck::Missing => {}
+            Ok(facts) if !facts.is_dir() => refused = refused.or(Some(path)),
+            Ok(_) | Err(_) => {}
         }
     }
     Err(match refused {
@@ -48,20 +47,8 @@ pub(crate) fn find_program(
 /// Used without a `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-enum ExecutableCheck {
-    Yes,
-    No,
-    Missing,
-}
-
-fn executable(path: &Path) -> ExecutableCheck {
-    match fs::metadata(path) {
-        Ok(facts) if facts.is_file() && facts.permissions().mode() & 0o111 != 0 => {
-            ExecutableCheck::Yes
-        }
-        Ok(_) => ExecutableCheck::No,
-        Err(_) => ExecutableCheck::Missing,
-    }
+fn is_executable(facts: &fs::Metadata) -> bool {
+    facts.is_file() && facts.permissions().mode() & 0o111 != 0
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -129,11 +116,7 @@ impl From<SpawnError> for CallError {
         if let SpawnError::Failed { source, .. } = &error {
             message = format!("{message}: {source}");
         }
-        let call_error = Self::new(error.code(), message);
-        match error.hint() {
-            Some(hint) => call_error.hint(hint),
-            None => call_error,
-        }
+        Self { hint: error.hint(), ..Self::new(error.code(), message) }
     }
 }
 

@@ -10,8 +10,8 @@ fn shell(script: &str) -> ChildCommand {
         args: vec!["-c".to_owned(), script.to_owned()],
         env: IndexMap::from([("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())]),
         folder: None,
-        input: StdinMode::Closed,
-        errors: StderrTarget::Piped,
+        pipes_stdin: false,
+        error_log: None,
     }
 }
 
@@ -38,7 +38,7 @@ async fn errors_are_logged_when_nobody_reads_them() {
     let mut command = shell(
         "i=0; while [ $i -lt 20000 ]; do echo line $i of noise here >&2; i=$((i+1)); done; echo done",
     );
-    command.errors = StderrTarget::Log { log: log.clone(), scrubber: SecretScrubber::default() };
+    command.error_log = Some((log.clone(), SecretScrubber::default()));
     let (process, pipes) = ProcessSpawner::default().spawn(&command).unwrap();
     let mut stdout = String::new();
     pipes.stdout.unwrap().read_to_string(&mut stdout).await.unwrap();

@@ -34,18 +34,12 @@ pub(super) struct UploadSession<'a> {
     failures: u32,
 }
 
-struct UploadEnd {
-    response: Response,
-    /// True when the API does not know the session any more.
-    is_forgotten: bool,
-}
-
 enum UploadAttempt {
     /// The API has this many bytes.
     Has(u64),
     /// The next request asks how much there is.
     Interrupted,
-    Ended(Box<UploadEnd>),
+    Ended(Box<Response>),
 }
 
 impl<'a> UploadSession<'a> {
@@ -67,8 +61,9 @@ impl<'a> UploadSession<'a> {
             // An answer counts as a request under way, and the pieces need a turn, too.
             drop(opened);
             let ended = self.transfer(&url).await?;
-            if is_second || !ended.is_forgotten {
-                return Ok((ended.response, url));
+            let is_forgotten = matches!(ended.status(), StatusCode::NOT_FOUND | StatusCode::GONE);
+            if is_second || !is_forgotten {
+                return Ok((*ended, url));
             }
             is_second = true;
         }
@@ -100,7 +95,7 @@ impl<'a> UploadSession<'a> {
         .hint("only https, or the API itself, is allowed"))
     }
 
-    async fn transfer(&mut self, url: &Url) -> Result<Box<UploadEnd>, CallError> {
+    async fn transfer(&mut self, url: &Url) -> Result<Box<Response>, CallError> {
         let total = self.call.media.content.length();
         let mut has = Some(0);
         let mut most = 0;
@@ -141,10 +136,10 @@ impl<'a> UploadSession<'a> {
             Some(offset) if offset < total => {
                 let length = CHUNK_BYTES.min(total - offset);
                 let range = format!("bytes {offset}-{}/{total}", offset + length - 1);
-                (range, media.content.append_part(offset, length, HttpRequestBody::default()))
+                (range, media.content.slice(offset, length).into())
             }
             // An empty upload is ended by the same request that asks for its state.
-            _ => (format!("bytes */{total}"), HttpRequestBody::default().with_bytes("")),
+            _ => (format!("bytes */{total}"), HttpRequestBody::bytes("")),
         };
         if let Ok(range) = header_value("content-range", &range) {
             request.headers.insert(CONTENT_RANGE, range);
@@ -157,13 +152,10 @@ impl<'a> UploadSession<'a> {
     }
 
     async fn attempt(&mut self, request: EndpointRequest) -> Result<UploadAttempt, CallError> {
-        let ended = |response, is_forgotten| {
-            UploadAttempt::Ended(Box::new(UploadEnd { response, is_forgotten }))
-        };
         let outcome = self.send(request).await;
         if let Some(pause) = self.retry_delay(&outcome) {
             if !self.may_try_again() {
-                return outcome.map(|response| ended(response, false));
+                return outcome.map(|response| UploadAttempt::Ended(Box::new(response)));
             }
             tokio::time::sleep(pause).await;
             return Ok(UploadAttempt::Interrupted);
@@ -171,8 +163,7 @@ impl<'a> UploadSession<'a> {
         let response = outcome?;
         Ok(match response.status() {
             StatusCode::PERMANENT_REDIRECT => UploadAttempt::Has(received(&response)),
-            StatusCode::NOT_FOUND | StatusCode::GONE => ended(response, true),
-            _ => ended(response, false),
+            _ => UploadAttempt::Ended(Box::new(response)),
         })
     }
 

@@ -1,6 +1,6 @@
 //! Removes unusable parts of a schema: undefined references, and what depends on them.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, fmt::Display};
 
 use crate::api_connection::ImportProblems;
 use apollo_compiler::{
@@ -126,42 +126,28 @@ impl RepairPass<'_> {
         fields.retain(|name, field| {
             let reason = if name.starts_with("__") {
                 Some("names that begin with two underscores are reserved".to_owned())
-            } else if let Some(reason) = self.not_output(&field.ty) {
-                Some(reason)
             } else {
-                self.arguments(name, field)
+                self.not_output(&field.ty).or_else(|| self.arguments(name, field))
             };
-            if let Some(reason) = &reason {
-                self.has_changed = true;
-                self.problems.add(format!("{owner}.{name}"), reason);
-            }
-            reason.is_none()
+            self.keeps(format_args!("{owner}.{name}"), reason)
         });
     }
 
     /// Removes broken optional arguments. Returns a reason when a required one is broken.
     fn arguments(&mut self, name: &Name, field: &mut Component<FieldDefinition>) -> Option<String> {
-        let broken: Vec<(Name, bool, String)> = field
-            .arguments
-            .iter()
-            .filter_map(|argument| {
-                let reason = self.not_input(&argument.ty)?;
-                Some((argument.name.clone(), argument.is_required(), reason))
-            })
-            .collect();
-        if let Some((argument, _, reason)) = broken.iter().find(|(_, is_required, _)| *is_required)
-        {
+        let required = field.arguments.iter().filter(|argument| argument.is_required());
+        let mut broken =
+            required.filter_map(|argument| Some((&argument.name, self.not_input(&argument.ty)?)));
+        if let Some((argument, reason)) = broken.next() {
             return Some(format!("its required argument `{argument}` cannot be given: {reason}"));
         }
-        for (argument, _, reason) in &broken {
-            self.has_changed = true;
-            self.problems.add(format!("{}.{name}({argument}:)", self.owner), reason);
-        }
-        if !broken.is_empty() {
-            let is_broken = |one: &Node<InputValueDefinition>| {
-                broken.iter().any(|(name, ..)| *name == one.name)
-            };
-            field.make_mut().arguments.retain(|argument| !is_broken(argument));
+        // A field is only copied when it changes.
+        if field.arguments.iter().any(|argument| self.not_input(&argument.ty).is_some()) {
+            let owner = self.owner;
+            field.make_mut().arguments.retain(|argument| {
+                let reason = self.not_input(&argument.ty);
+                self.keeps(format_args!("{owner}.{name}({}:)", argument.name), reason)
+            });
         }
         None
     }
@@ -174,17 +160,22 @@ impl RepairPass<'_> {
         let mut lacks_required = false;
         fields.retain(|name, field| {
             let reason = self.not_input(&field.ty);
-            if let Some(reason) = &reason {
-                self.has_changed = true;
-                lacks_required |= field.is_required();
-                self.problems.add(format!("{owner}.{name}"), reason);
-            }
-            reason.is_none()
+            lacks_required |= reason.is_some() && field.is_required();
+            self.keeps(format_args!("{owner}.{name}"), reason)
         });
         if lacks_required {
             return Some("a required field of it cannot be given");
         }
         fields.is_empty().then_some("it has no usable fields")
+    }
+
+    /// Returns true for a part without a reason against it; else the part is reported and goes.
+    fn keeps(&mut self, place: impl Display, reason: Option<String>) -> bool {
+        if let Some(reason) = &reason {
+            self.has_changed = true;
+            self.problems.add(place, reason);
+        }
+        reason.is_none()
     }
 
     fn not_output(&self, ty: &ast::Type) -> Option<String> {

@@ -29,7 +29,6 @@ impl<'a> SchemaConversion<'_, 'a> {
         }
     }
 
-    /// A schema anywhere inside.
     pub(super) fn schema(&mut self, node: OpenApiNode<'a>) -> Value {
         let Some(reference) = node.reference() else { return self.plain(node) };
         let target = match self.schemas.document.follow(node) {
@@ -93,12 +92,14 @@ impl<'a> SchemaConversion<'_, 'a> {
         }
     }
 
-    /// The value of one keyword; `None` when it is not one, or makes no sense.
+    /// The value of one keyword. `None` when it makes no sense, or is one of the many that only tools for people read.
     fn member(&mut self, key: &str, node: OpenApiNode<'a>) -> Option<Value> {
         let value = node.value;
-        match keyword(key)? {
-            SchemaKeyword::Text => value.as_str().map(|text| text.trim().into()),
-            SchemaKeyword::Pattern => {
+        match key {
+            "title" | "description" | "format" | "contentMediaType" | "contentEncoding" => {
+                value.as_str().map(|text| text.trim().into())
+            }
+            "pattern" => {
                 let pattern = value.as_str()?;
                 if self.is_sound_pattern(pattern) {
                     return Some(pattern.into());
@@ -109,25 +110,37 @@ impl<'a> SchemaConversion<'_, 'a> {
                 self.problems.add(self.place, reason);
                 None
             }
-            SchemaKeyword::Flag => value.as_bool().map(Value::Bool),
-            SchemaKeyword::Number => number(value),
-            SchemaKeyword::Count => number(value)
+            "uniqueItems" | "deprecated" => value.as_bool().map(Value::Bool),
+            "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
+                number(value)
+            }
+            "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties"
+            | "maxProperties" | "minContains" | "maxContains" => number(value)
                 .filter(|number| number.as_f64().is_some_and(|it| it >= 0.0 && it.fract() == 0.0))
                 .map(|number| number.as_f64().map_or(number.clone(), |it| json!(it as u64))),
-            SchemaKeyword::Any => Some(value.clone()),
-            SchemaKeyword::Choices => {
+            "default" | "const" => Some(value.clone()),
+            "enum" => {
                 value.as_array().filter(|choices| !choices.is_empty()).map(|choices| json!(choices))
             }
             // A list of schemas per position, as older drafts wrote `items`, is left to `tidy`.
-            SchemaKeyword::Schema => match value {
+            "additionalProperties"
+            | "not"
+            | "contains"
+            | "propertyNames"
+            | "if"
+            | "then"
+            | "else"
+            | "unevaluatedItems"
+            | "unevaluatedProperties"
+            | "items" => match value {
                 Value::Object(_) | Value::Bool(_) => Some(self.schema(node)),
                 _ => None,
             },
-            SchemaKeyword::Schemas => {
+            "allOf" | "anyOf" | "oneOf" | "prefixItems" => {
                 let schemas: Vec<Value> = node.items().map(|item| self.schema(item)).collect();
                 (!schemas.is_empty()).then(|| Value::Array(schemas))
             }
-            SchemaKeyword::SchemaMap => {
+            "properties" | "patternProperties" | "dependentSchemas" => {
                 value.as_object()?;
                 let is_pattern = key == "patternProperties";
                 let direction = self.direction;
@@ -140,30 +153,26 @@ impl<'a> SchemaConversion<'_, 'a> {
                 }
                 Some(Value::Object(schemas))
             }
-            SchemaKeyword::Names => {
+            "required" => {
                 let mut names: Vec<&str> =
                     value.as_array()?.iter().filter_map(Value::as_str).collect();
                 names.dedup();
                 (!names.is_empty()).then(|| json!(names))
             }
-            SchemaKeyword::NameLists => {
+            "dependentRequired" => {
                 let lists = value.as_object()?;
                 let sound = |list: &Value| {
                     list.as_array().is_some_and(|names| names.iter().all(Value::is_string))
                 };
                 lists.values().all(sound).then(|| value.clone())
             }
-            SchemaKeyword::Examples => {
-                let short = |example: &&Value| example.to_string().len() <= MAX_EXAMPLE_LENGTH;
-                let examples: Vec<&Value> = match (key, value) {
-                    ("examples", Value::Array(examples)) => {
-                        examples.iter().filter(short).take(3).collect()
-                    }
-                    ("example", example) => Some(example).into_iter().filter(short).collect(),
-                    _ => Vec::new(),
-                };
+            "example" => is_short(value).then(|| json!([value])),
+            "examples" => {
+                let examples = value.as_array()?.iter().filter(|one| is_short(one)).take(3);
+                let examples: Vec<&Value> = examples.collect();
                 (!examples.is_empty()).then(|| json!(examples))
             }
+            _ => None,
         }
     }
 
@@ -278,6 +287,10 @@ fn is_leaf(schema: &Value) -> bool {
     members.len() <= 8 && members.values().all(is_flat)
 }
 
+fn is_short(example: &Value) -> bool {
+    example.to_string().len() <= MAX_EXAMPLE_LENGTH
+}
+
 fn renamed(key: &str) -> &str {
     if key == "example" { "examples" } else { key }
 }
@@ -291,60 +304,6 @@ fn number(value: &Value) -> Option<Value> {
         }
         _ => None,
     }
-}
-
-/// What a keyword's value has to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SchemaKeyword {
-    Text,
-    Pattern,
-    Flag,
-    Number,
-    /// A whole number from zero on.
-    Count,
-    Any,
-    /// A list of values that is not empty.
-    Choices,
-    Schema,
-    Schemas,
-    SchemaMap,
-    Names,
-    NameLists,
-    Examples,
-}
-
-/// What is known about a keyword. `None` for the many that only tools for people read.
-pub(super) fn keyword(key: &str) -> Option<SchemaKeyword> {
-    Some(match key {
-        "title" | "description" | "format" | "contentMediaType" | "contentEncoding" => {
-            SchemaKeyword::Text
-        }
-        "pattern" => SchemaKeyword::Pattern,
-        "uniqueItems" | "deprecated" => SchemaKeyword::Flag,
-        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
-            SchemaKeyword::Number
-        }
-        "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties"
-        | "minContains" | "maxContains" => SchemaKeyword::Count,
-        "default" | "const" => SchemaKeyword::Any,
-        "enum" => SchemaKeyword::Choices,
-        "additionalProperties"
-        | "not"
-        | "contains"
-        | "propertyNames"
-        | "if"
-        | "then"
-        | "else"
-        | "unevaluatedItems"
-        | "unevaluatedProperties"
-        | "items" => SchemaKeyword::Schema,
-        "allOf" | "anyOf" | "oneOf" | "prefixItems" => SchemaKeyword::Schemas,
-        "properties" | "patternProperties" | "dependentSchemas" => SchemaKeyword::SchemaMap,
-        "required" => SchemaKeyword::Names,
-        "dependentRequired" => SchemaKeyword::NameLists,
-        "example" | "examples" => SchemaKeyword::Examples,
-        _ => return None,
-    })
 }
 
 /// The types a schema names, in the words of JSON Schema. `Ok(None)` when any will do.
