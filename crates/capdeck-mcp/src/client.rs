@@ -12,6 +12,7 @@ mod input_required;
 mod legacy_sse;
 mod message_hub;
 mod modern;
+mod sse_reader;
 mod stdio;
 mod streamable_http;
 mod subscription;
@@ -287,7 +288,7 @@ fn quoted(excerpt: &str) -> String {
 /// Receives the params of a progress notification, without the token.
 pub type ProgressCallback = Arc<dyn Fn(RawObject) + Send + Sync>;
 
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct RequestOptions {
     /// Idle timeout; progress resets it.
     pub timeout: Duration,
@@ -319,27 +320,6 @@ pub enum InputRequiredMode {
 impl RequestOptions {
     /// Options with only a deadline, which progress does not move.
     pub fn within(timeout: Duration) -> Self {
-        Self {
-            timeout,
-            max_timeout: timeout,
-            cancel: CancellationToken::new(),
-            on_progress: None,
-            events: None,
-            group: None,
-            client: None,
-            log_level: None,
-            input_required: InputRequiredMode::Answer,
-        }
-    }
-}
-
-impl fmt::Debug for RequestOptions {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("RequestOptions")
-            .field("timeout", &self.timeout)
-            .field("max_timeout", &self.max_timeout)
-            .field("input_required", &self.input_required)
-            .finish_non_exhaustive()
+        Self { timeout, max_timeout: timeout, ..Self::default() }
     }
 }

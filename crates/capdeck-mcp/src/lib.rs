@@ -9,6 +9,7 @@ mod encode;
 mod header_params;
 mod line;
 mod message;
+mod message_budget;
 mod raw;
 mod request_head;
 mod request_meta;

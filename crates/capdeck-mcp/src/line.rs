@@ -9,6 +9,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use crate::message_budget::{LARGE_MESSAGE_BYTES, MessageBudget, MessageRoom, RoomReservation};
+
 #[derive(Debug, PartialEq, Eq)]
 pub enum FramedLine {
     Text(Bytes),
@@ -25,13 +27,36 @@ pub struct LineReader<R> {
     searched: usize,
     skipping: bool,
     limit: usize,
+    /// The room of a long line, where the connection shares a budget.
+    reservation: Option<RoomReservation>,
+    room: Option<MessageRoom>,
 }
 
 const CHUNK: usize = 16 * 1024;
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
     pub fn new(reader: R, limit: usize) -> Self {
-        Self { reader, buffer: BytesMut::with_capacity(CHUNK), searched: 0, skipping: false, limit }
+        Self {
+            reader,
+            buffer: BytesMut::with_capacity(CHUNK),
+            searched: 0,
+            skipping: false,
+            limit,
+            reservation: None,
+            room: None,
+        }
+    }
+
+    /// Lines that become large wait for room in this budget.
+    pub(crate) fn with_budget(reader: R, limit: usize, budget: MessageBudget) -> Self {
+        let reservation = RoomReservation::new(budget, limit);
+        let limit = reservation.limit();
+        Self { reservation: Some(reservation), ..Self::new(reader, limit) }
+    }
+
+    /// Takes the room of the last line, if it was large.
+    pub(crate) fn take_room(&mut self) -> Option<MessageRoom> {
+        self.room.take()
     }
 
     /// Returns the next non-blank line without its line break. `None` at the end of the stream.
@@ -40,15 +65,34 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             if let Some(line) = self.take_line() {
                 return Ok(Some(line));
             }
-            self.buffer.reserve(CHUNK);
-            if self.reader.read_buf(&mut self.buffer).await? == 0 {
-                let rest = self.buffer.split().freeze();
+            if self.read_more().await? == 0 {
+                self.finish_line(self.buffer.len());
+                let rest = trim(self.buffer.split().freeze());
                 self.searched = 0;
-                let rest = trim(rest);
                 // A last line without a line break counts.
                 return Ok((!rest.is_empty() && !self.skipping).then_some(FramedLine::Text(rest)));
             }
         }
+    }
+
+    async fn read_more(&mut self) -> io::Result<usize> {
+        let Some(reservation) = self.reservation.as_mut().filter(|_| !self.skipping) else {
+            self.buffer.reserve(CHUNK);
+            return self.reader.read_buf(&mut self.buffer).await;
+        };
+        reservation.admit(self.buffer.len()).await;
+        if self.buffer.len() > LARGE_MESSAGE_BYTES {
+            // At once, because growing step by step would need the memory of both buffers each time.
+            self.buffer.reserve((self.limit + CHUNK).saturating_sub(self.buffer.len()).max(CHUNK));
+        } else {
+            self.buffer.reserve(CHUNK);
+        }
+        reservation.read(self.reader.read_buf(&mut self.buffer)).await
+    }
+
+    /// The line that ends here is complete or refused.
+    fn finish_line(&mut self, length: usize) {
+        self.room = self.reservation.as_mut().and_then(|reservation| reservation.finish(length));
     }
 
     fn take_line(&mut self) -> Option<FramedLine> {
@@ -63,6 +107,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
                     self.buffer = BytesMut::with_capacity(CHUNK);
                     self.searched = 0;
                     self.skipping = true;
+                    self.finish_line(0);
                     return Some(FramedLine::TooLong);
                 }
                 return None;
@@ -70,6 +115,13 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             let end = self.searched + found;
             let line = self.buffer.split_to(end + 1).freeze();
             self.searched = 0;
+            if line.len() > LARGE_MESSAGE_BYTES {
+                // The line and the buffer share one allocation, which the buffer would use again for ever.
+                let mut rest = BytesMut::with_capacity(self.buffer.len().max(CHUNK));
+                rest.extend_from_slice(&self.buffer);
+                self.buffer = rest;
+            }
+            self.finish_line(line.len());
             if std::mem::take(&mut self.skipping) {
                 continue;
             }

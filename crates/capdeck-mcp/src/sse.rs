@@ -78,8 +78,13 @@ impl SseParser {
         self.ready.pop_front()
     }
 
+    /// The length of the event that is being read.
+    pub(crate) fn unfinished_bytes(&self) -> usize {
+        self.line.len() + self.event.data.len()
+    }
+
     fn extend_line(&mut self, bytes: &[u8]) -> Result<(), SseSizeError> {
-        if self.line.len() + bytes.len() + self.event.data.len() > self.limit {
+        if self.unfinished_bytes() + bytes.len() > self.limit {
             return Err(SseSizeError);
         }
         self.line.extend_from_slice(bytes);

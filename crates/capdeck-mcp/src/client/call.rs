@@ -14,7 +14,12 @@ use tokio_util::sync::CancellationToken;
 use super::{
     ClientError, ClientHandler, ProgressCallback, RequestOptions, chaos, message_hub::MessageHub,
 };
-use crate::{ProtocolRevision, RawObject, encode, raw, request_head::RequestHead};
+use crate::{
+    ProtocolRevision, RawObject, encode,
+    message_budget::{MessageRoom, set_answer_room},
+    raw,
+    request_head::RequestHead,
+};
 
 pub(super) type ResponseResult = Result<Box<RawValue>, ClientError>;
 
@@ -68,6 +73,8 @@ pub(super) struct PendingCall {
     last_activity: Mutex<Instant>,
     /// The reading task delivers the response here, for transports that have one.
     waiter: Mutex<Option<oneshot::Sender<ResponseResult>>>,
+    /// The room of a large answer.
+    room: Mutex<Option<MessageRoom>>,
 }
 
 impl PendingCall {
@@ -77,10 +84,15 @@ impl PendingCall {
         receiver
     }
 
-    pub(super) fn complete(&self, outcome: ResponseResult) {
+    pub(super) fn complete(&self, outcome: ResponseResult, room: Option<MessageRoom>) {
+        self.keep_room(room);
         if let Some(waiter) = self.waiter.lock().take() {
             waiter.send(outcome).ok();
         }
+    }
+
+    pub(super) fn keep_room(&self, room: Option<MessageRoom>) {
+        *self.room.lock() = room;
     }
 
     pub(super) fn progress(&self, params: RawObject) {
@@ -153,8 +165,10 @@ pub(super) async fn exchange(
         acknowledged,
         on_progress: options.on_progress.clone(),
         last_activity: Mutex::new(Instant::now()),
-        waiter: Mutex::new(None),
+        waiter: Mutex::default(),
+        room: Mutex::default(),
     });
+    set_answer_room(None);
     hub.add_call(Arc::clone(&call));
     let reason = Some("the caller went away");
     let mut in_flight = PendingCallGuard { hub, transport, call: &call, reason };
@@ -170,6 +184,7 @@ pub(super) async fn exchange(
             biased;
             outcome = &mut exchange => {
                 in_flight.reason = None;
+                set_answer_room(call.room.lock().take());
                 return outcome;
             }
             () = options.cancel.cancelled() => {

@@ -77,7 +77,7 @@ pub(super) async fn exchange(
     }
     let outcome = transport.exchange(call, body).await;
     if plan.list_change {
-        hub.receive(LIST_CHANGED, MessageOrigin::Session, transport);
+        hub.receive(LIST_CHANGED, None, MessageOrigin::Session, transport);
     }
     let answer = match (plan.fault, &outcome) {
         (Some(InjectedFault::LoseAnswer), Ok(_) | Err(ClientError::Rpc(_))) => {
@@ -102,7 +102,7 @@ pub(super) async fn exchange(
     if let Some(outcome) = transport.take_answer(call, &frame) {
         return outcome;
     }
-    hub.receive(&frame, MessageOrigin::Connection, transport);
+    hub.receive(&frame, None, MessageOrigin::Connection, transport);
     pending().await
 }
 

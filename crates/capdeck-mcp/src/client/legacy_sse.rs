@@ -5,29 +5,20 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
-use reqwest::Response;
 use url::Url;
 
 use super::{
     ClientError, HttpTarget,
     call::{ClientTransport, PendingCall, ResponseResult},
     message_hub::{MessageHub, MessageOrigin},
+    sse_reader::SseReader,
     streamable_http::{check_status, deliver_detached},
-};
-use crate::{
-    MAX_MESSAGE_BYTES,
-    sse::{SseEvent, SseParser},
 };
 
 struct LegacySse {
     hub: Arc<MessageHub>,
     target: HttpTarget,
     endpoint: Url,
-}
-
-struct LegacyEventReader {
-    response: Response,
-    parser: SseParser,
 }
 
 pub(super) async fn open(
@@ -38,7 +29,7 @@ pub(super) async fn open(
     let request = request.header(ACCEPT, "text/event-stream");
     let response = target.send(request).await.map_err(ClientError::unreachable)?;
     let response = check_status(response).await?;
-    let mut events = LegacyEventReader { response, parser: SseParser::new(MAX_MESSAGE_BYTES) };
+    let mut events = SseReader::new(response);
     let endpoint = loop {
         match events.next().await? {
             Some(event) if event.name.as_deref() == Some("endpoint") => {
@@ -62,7 +53,12 @@ pub(super) async fn open(
             };
             match event {
                 Ok(Some(event)) if event.is_message() => {
-                    hub.receive(&event.data, MessageOrigin::Connection, &replies);
+                    hub.receive(
+                        &event.data,
+                        events.take_room(),
+                        MessageOrigin::Connection,
+                        &replies,
+                    );
                 }
                 Ok(Some(_)) => {}
                 Ok(None) => return hub.end("the server closed the event stream"),
@@ -74,21 +70,6 @@ pub(super) async fn open(
         }
     });
     Ok(transport)
-}
-
-impl LegacyEventReader {
-    async fn next(&mut self) -> Result<Option<SseEvent>, ClientError> {
-        loop {
-            if let Some(event) = self.parser.pop() {
-                return Ok(Some(event));
-            }
-            let chunk = self.response.chunk().await.map_err(ClientError::unreachable)?;
-            let Some(chunk) = chunk else { return Ok(None) };
-            self.parser
-                .push(&chunk)
-                .map_err(|_| ClientError::TooLarge { limit: MAX_MESSAGE_BYTES })?;
-        }
-    }
 }
 
 /// An endpoint at another origin could send our credentials to another site.

@@ -19,8 +19,8 @@ use super::{
     wakeup_timer::WakeupTimer,
 };
 use crate::{
-    MalformedMessage, RawObject, RequestId, RpcError, RpcFrame, RpcMessage, encode, raw,
-    request_meta::SUBSCRIPTION_ID,
+    MalformedMessage, RawObject, RequestId, RpcError, RpcFrame, RpcMessage, encode,
+    message_budget::MessageRoom, raw, request_meta::SUBSCRIPTION_ID,
 };
 
 const MAX_SERVER_REQUESTS: usize = 64;
@@ -99,7 +99,7 @@ impl MessageHub {
     pub(super) fn fail_calls(&self, error: &ClientError) {
         let calls: Vec<_> = self.calls.lock().drain().map(|(_, call)| call).collect();
         for call in calls {
-            call.complete(Err(error.clone()));
+            call.complete(Err(error.clone()), None);
         }
     }
 
@@ -130,15 +130,16 @@ impl MessageHub {
     pub(super) fn receive(
         self: &Arc<Self>,
         frame: &[u8],
+        room: Option<MessageRoom>,
         origin: MessageOrigin<'_>,
         transport: &Arc<dyn ClientTransport>,
     ) {
         match RpcFrame::parse(frame) {
-            Ok(RpcFrame::Single(message)) => self.receive_message(message, origin, transport),
+            Ok(RpcFrame::Single(message)) => self.receive_message(message, room, origin, transport),
             Ok(RpcFrame::Batch(parts)) => {
                 for part in parts {
                     match part {
-                        Ok(message) => self.receive_message(message, origin, transport),
+                        Ok(message) => self.receive_message(message, None, origin, transport),
                         Err(malformed) => self.receive_unreadable(&malformed, frame),
                     }
                 }
@@ -150,13 +151,14 @@ impl MessageHub {
     pub(super) fn receive_message(
         self: &Arc<Self>,
         message: RpcMessage,
+        room: Option<MessageRoom>,
         origin: MessageOrigin<'_>,
         transport: &Arc<dyn ClientTransport>,
     ) {
         match message {
             RpcMessage::Response { id, outcome } => {
                 match id.as_counter().and_then(|id| self.remove_call(id)) {
-                    Some(call) => call.complete(outcome.map_err(ClientError::Rpc)),
+                    Some(call) => call.complete(outcome.map_err(ClientError::Rpc), room),
                     None => tracing::debug!(%id, "an answer to no open request was dropped"),
                 }
             }
@@ -309,7 +311,7 @@ impl MessageHub {
         let answered = answered.and_then(RequestId::as_counter);
         if let Some(call) = answered.and_then(|id| self.remove_call(id)) {
             let message = "its answer has neither `result` nor `error`".to_owned();
-            call.complete(Err(ClientError::Protocol { message }));
+            call.complete(Err(ClientError::Protocol { message }), None);
         }
     }
 }

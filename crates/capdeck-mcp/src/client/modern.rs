@@ -76,14 +76,14 @@ impl ModernProtocol {
     ) -> ResponseResult {
         let hard_end = saturating_deadline(Instant::now(), options.max_timeout);
         let mut params = params.unwrap_or_default();
-        let mut mended = RequestRepairs::default();
+        let mut repairs = RequestRepairs::default();
         let mut round = 0;
         loop {
             let headers = self.param_headers(method, &params, options, hard_end).await?;
             let result = match self.send(method, &mut params, headers, options, hard_end).await {
                 Ok(result) => result,
                 Err(error) => {
-                    self.repair_request(error, &mut mended)?;
+                    self.repair_request(error, &mut repairs)?;
                     continue;
                 }
             };
@@ -145,12 +145,12 @@ impl ModernProtocol {
     fn repair_request(
         &self,
         error: ClientError,
-        mended: &mut RequestRepairs,
+        repairs: &mut RequestRepairs,
     ) -> Result<(), ClientError> {
         let ClientError::Rpc(refusal) = &error else { return Err(error) };
         match refusal.code {
             RpcError::UNSUPPORTED_VERSION => match offered(refusal) {
-                Some(other) if !std::mem::replace(&mut mended.version, true) => {
+                Some(other) if !std::mem::replace(&mut repairs.version, true) => {
                     *self.revision.lock() = other;
                     Ok(())
                 }
@@ -159,7 +159,7 @@ impl ModernProtocol {
                 None => Err(ClientError::SessionExpired),
             },
             // The tool's annotations changed after the list was read.
-            RpcError::HEADER_MISMATCH if !std::mem::replace(&mut mended.headers, true) => {
+            RpcError::HEADER_MISMATCH if !std::mem::replace(&mut repairs.headers, true) => {
                 self.hub.tools.forget();
                 Ok(())
             }

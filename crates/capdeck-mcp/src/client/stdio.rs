@@ -14,7 +14,10 @@ use super::{
     call::{ClientTransport, PendingCall, ResponseResult},
     message_hub::{MessageHub, MessageOrigin},
 };
-use crate::line::{FramedLine, LineReader, write_lines};
+use crate::{
+    line::{FramedLine, LineReader, write_lines},
+    message_budget::MessageBudget,
+};
 
 const QUEUE_CAPACITY: usize = 64;
 
@@ -47,7 +50,7 @@ pub(super) fn open(
     });
     let (hub, replies) = (Arc::clone(hub), Arc::clone(&transport));
     tokio::spawn(async move {
-        let mut lines = LineReader::new(reader, limit);
+        let mut lines = LineReader::with_budget(reader, limit, MessageBudget::of_process());
         loop {
             let line = tokio::select! {
                 line = lines.next() => line,
@@ -55,7 +58,7 @@ pub(super) fn open(
             };
             match line {
                 Ok(Some(FramedLine::Text(line))) => {
-                    hub.receive(&line, MessageOrigin::Connection, &replies);
+                    hub.receive(&line, lines.take_room(), MessageOrigin::Connection, &replies);
                 }
                 Ok(Some(FramedLine::TooLong)) => hub.fail_calls(&ClientError::TooLarge { limit }),
                 Ok(None) => return hub.end("the server closed its output"),

@@ -217,14 +217,14 @@ impl SubscriptionTask {
             RequestOptions { cancel: cancel.clone(), ..RequestOptions::within(Duration::MAX) };
         let (report, ended) = oneshot::channel();
         let (hub, transport) = (Arc::clone(&self.hub), Arc::clone(&self.transport));
-        let heard = acknowledged.clone();
+        let acknowledgement = acknowledged.clone();
         tokio::spawn(async move {
             let mut params = Some(params);
             let outgoing = OutgoingRequest {
                 method: LISTEN_METHOD,
                 params: &mut params,
                 head: Some(head),
-                acknowledged: Some(heard),
+                acknowledged: Some(acknowledgement),
             };
             let never = saturating_deadline(Instant::now(), Duration::MAX);
             report.send(exchange(&hub, &transport, outgoing, &options, never).await).ok();

@@ -5,6 +5,7 @@ use std::{
     task::{Context, Poll},
 };
 
+use futures_util::FutureExt;
 use proptest::prelude::*;
 use tokio::io::ReadBuf;
 
@@ -98,4 +99,46 @@ proptest! {
         let found = runtime.block_on(lines(joined.as_bytes(), &sizes, 100));
         prop_assert_eq!(found, parts.iter().map(|part| text(part)).collect::<Vec<_>>());
     }
+}
+
+fn long_line(length: usize) -> Pieces {
+    let mut bytes = vec![b'x'; length];
+    bytes.extend_from_slice(b"\nnext\n");
+    Pieces { bytes, sizes: vec![64 * 1024], turn: 0, given: 0 }
+}
+
+#[tokio::test]
+async fn the_buffer_does_not_keep_the_memory_of_a_long_line() {
+    let mut reader = LineReader::new(long_line(3 * LARGE_MESSAGE_BYTES), 4 * LARGE_MESSAGE_BYTES);
+    for length in [3 * LARGE_MESSAGE_BYTES, "next".len()] {
+        let Some(FramedLine::Text(line)) = reader.next().await.unwrap() else { panic!() };
+        assert_eq!(line.len(), length);
+        drop(line);
+        assert!(reader.buffer.capacity() <= 4 * CHUNK, "{}", reader.buffer.capacity());
+    }
+}
+
+#[tokio::test]
+async fn a_long_line_waits_until_the_room_of_another_is_free() {
+    let limit = 4 * LARGE_MESSAGE_BYTES;
+    let budget = MessageBudget::new(limit + LARGE_MESSAGE_BYTES);
+    let reader =
+        || LineReader::with_budget(long_line(2 * LARGE_MESSAGE_BYTES), limit, budget.clone());
+    let (mut first, mut second) = (reader(), reader());
+    let FramedLine::Text(_) = first.next().await.unwrap().unwrap() else { panic!() };
+    let room = first.take_room();
+    assert!(second.next().now_or_never().is_none(), "the room is not free");
+    drop(room);
+    let FramedLine::Text(line) = second.next().await.unwrap().unwrap() else { panic!() };
+    assert_eq!(line.len(), 2 * LARGE_MESSAGE_BYTES);
+    assert!(first.take_room().is_none(), "a short line needs no room");
+}
+
+#[tokio::test]
+async fn only_a_line_that_never_fits_into_the_budget_is_refused() {
+    let budget = MessageBudget::new(2 * LARGE_MESSAGE_BYTES);
+    let long = long_line(3 * LARGE_MESSAGE_BYTES);
+    let mut reader = LineReader::with_budget(long, usize::MAX, budget);
+    assert_eq!(reader.next().await.unwrap(), Some(FramedLine::TooLong));
+    assert_eq!(reader.next().await.unwrap(), Some(text("next")));
 }

@@ -27,6 +27,7 @@ use crate::{
     TextSealer, encode,
     line::{FramedLine, LineReader, write_lines},
     message::check_nesting,
+    message_budget::keep_answer_room,
     raw::parse_params,
 };
 
@@ -284,10 +285,10 @@ impl StdioServer {
     async fn answer(&self, answering: impl Future<Output = ()> + Send + 'static) {
         // The semaphore is never closed.
         let Ok(place) = Arc::clone(&self.places).acquire_owned().await else { return };
-        self.requests.spawn(async move {
+        self.requests.spawn(keep_answer_room(async move {
             answering.await;
             drop(place);
-        });
+        }));
     }
 
     async fn refuse(&self, malformed: MalformedMessage) {

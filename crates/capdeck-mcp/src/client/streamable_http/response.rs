@@ -7,6 +7,7 @@ use url::Url;
 use crate::{
     MAX_MESSAGE_BYTES, MalformedMessage, RpcError, RpcMessage,
     client::{ClientError, http_target::challenge, message_hub::excerpt},
+    message_budget::{MessageBudget, MessageRoom, RoomReservation},
     request_head::content_type,
 };
 
@@ -62,17 +63,26 @@ pub(in crate::client) async fn check_status(response: Response) -> Result<Respon
     Err(ClientError::Http { status: status.as_u16(), excerpt: excerpt(&body), www_authenticate })
 }
 
-/// Reads a whole body within the message limit, counted after decompression.
-pub(super) async fn read_message(mut response: Response) -> Result<Vec<u8>, ClientError> {
+/// Reads a whole body within the message limit, counted after decompression. Returns its room if it is large.
+pub(super) async fn read_message(
+    mut response: Response,
+) -> Result<(Vec<u8>, Option<MessageRoom>), ClientError> {
+    let mut reservation = RoomReservation::new(MessageBudget::of_process(), MAX_MESSAGE_BYTES);
     let declared = response.content_length().unwrap_or(0);
-    let mut body = Vec::with_capacity(usize::try_from(declared).unwrap_or(0).min(1024 * 1024));
-    while let Some(chunk) = response.chunk().await.map_err(ClientError::unreachable)? {
+    let declared = usize::try_from(declared).unwrap_or(0).min(MAX_MESSAGE_BYTES);
+    reservation.admit(declared).await;
+    let mut body = Vec::with_capacity(declared);
+    while let Some(chunk) =
+        reservation.read(response.chunk()).await.map_err(ClientError::unreachable)?
+    {
         if body.len() + chunk.len() > MAX_MESSAGE_BYTES {
             return Err(ClientError::TooLarge { limit: MAX_MESSAGE_BYTES });
         }
         body.extend_from_slice(&chunk);
+        reservation.admit(body.len()).await;
     }
-    Ok(body)
+    let room = reservation.finish(body.len());
+    Ok((body, room))
 }
 
 async fn read_head(mut response: Response, limit: usize) -> Vec<u8> {

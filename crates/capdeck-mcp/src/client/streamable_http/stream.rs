@@ -11,14 +11,15 @@ use super::{
     response::{ResponseForm, check_status, form, read_message},
 };
 use crate::{
-    MAX_MESSAGE_BYTES, RpcFrame, RpcMessage,
+    RpcFrame, RpcMessage,
     client::{
         ClientError,
         call::{PendingCall, ResponseResult},
         message_hub::{MessageOrigin, excerpt},
+        sse_reader::SseReader,
     },
     request_head::LAST_EVENT_ID,
-    sse::{SseEvent, SseParser},
+    sse::SseEvent,
 };
 
 const DEFAULT_RETRY: Duration = Duration::from_secs(1);
@@ -59,7 +60,11 @@ impl StreamableHttp {
         let response = check_status(response).await?;
         match form(&response) {
             ResponseForm::Events => self.read_events(call, response).await,
-            ResponseForm::Json => self.read_json(call, &read_message(response).await?),
+            ResponseForm::Json => {
+                let (body, room) = read_message(response).await?;
+                call.keep_room(room);
+                self.read_json(call, &body)
+            }
             ResponseForm::Other if response.status() == StatusCode::ACCEPTED => {
                 Err(ClientError::protocol(format!(
                     "`{}` was accepted like a notification, without an answer",
@@ -74,7 +79,7 @@ impl StreamableHttp {
     }
 
     pub(super) fn read_json(&self, call: &Arc<PendingCall>, body: &[u8]) -> ResponseResult {
-        self.take_messages(call, body)?.unwrap_or_else(|| {
+        self.take_messages(call, body).unwrap_or_else(|| {
             Err(ClientError::protocol(format!(
                 "the answer to `{}` is for another request: {}",
                 call.method,
@@ -134,40 +139,36 @@ impl StreamableHttp {
     async fn read_stream(
         &self,
         call: &Arc<PendingCall>,
-        mut response: Response,
+        response: Response,
         position: &mut StreamPosition,
     ) -> StreamReadResult {
-        let mut parser = SseParser::new(MAX_MESSAGE_BYTES);
+        let mut events = SseReader::new(response);
         let mut any = false;
-        // A broken connection is resumed like an ended one.
-        while let Ok(Some(chunk)) = response.chunk().await {
-            if parser.push(&chunk).is_err() {
-                return StreamReadResult::Answer(Err(ClientError::TooLarge {
-                    limit: MAX_MESSAGE_BYTES,
-                }));
-            }
-            while let Some(event) = parser.pop() {
-                any = true;
-                position.note(&event);
-                if !event.is_message() {
-                    continue;
+        loop {
+            let event = match events.next().await {
+                Ok(Some(event)) => event,
+                Err(error @ ClientError::TooLarge { .. }) => {
+                    return StreamReadResult::Answer(Err(error));
                 }
-                match self.take_messages(call, &event.data) {
-                    Ok(Some(outcome)) => return StreamReadResult::Answer(outcome),
-                    Ok(None) => {}
-                    Err(error) => return StreamReadResult::Answer(Err(error)),
-                }
+                // A broken connection is resumed like an ended one.
+                Ok(None) | Err(_) => return StreamReadResult::Ended(any),
+            };
+            any = true;
+            position.note(&event);
+            if event.is_message()
+                && let Some(outcome) = self.take_messages(call, &event.data)
+            {
+                call.keep_room(events.take_room());
+                return StreamReadResult::Answer(outcome);
             }
         }
-        StreamReadResult::Ended(any)
     }
 
-    fn take_messages(
-        &self,
-        call: &Arc<PendingCall>,
-        frame: &[u8],
-    ) -> Result<Option<ResponseResult>, ClientError> {
-        let transport = self.as_transport().ok_or_else(|| self.hub.closed_error())?;
+    /// Dispatches the messages of a frame, and returns the answer to the call or what is wrong with it.
+    fn take_messages(&self, call: &Arc<PendingCall>, frame: &[u8]) -> Option<ResponseResult> {
+        let Some(transport) = self.as_transport() else {
+            return Some(Err(self.hub.closed_error()));
+        };
         let messages = match RpcFrame::parse(frame) {
             Ok(RpcFrame::Single(message)) => vec![Ok(message)],
             Ok(RpcFrame::Batch(parts)) => parts,
@@ -180,7 +181,8 @@ impl StreamableHttp {
                     answer = Some(outcome.map_err(ClientError::Rpc));
                 }
                 Ok(message) => {
-                    self.hub.receive_message(message, MessageOrigin::Call(call), &transport);
+                    let origin = MessageOrigin::Call(call);
+                    self.hub.receive_message(message, None, origin, &transport);
                 }
                 Err(malformed) => {
                     let message = format!(
@@ -189,11 +191,11 @@ impl StreamableHttp {
                         malformed.error.message,
                         excerpt(frame)
                     );
-                    return Err(ClientError::Protocol { message });
+                    return Some(Err(ClientError::Protocol { message }));
                 }
             }
         }
-        Ok(answer)
+        answer
     }
 }
 
@@ -241,21 +243,25 @@ impl StreamableHttp {
 
     async fn read_session_stream(
         self: &Arc<Self>,
-        mut response: Response,
+        response: Response,
         position: &mut StreamPosition,
     ) {
         let Some(transport) = self.as_transport() else { return };
-        let mut parser = SseParser::new(MAX_MESSAGE_BYTES);
-        while let Ok(Some(chunk)) = response.chunk().await {
-            if parser.push(&chunk).is_err() {
-                tracing::warn!("the server sent a message over the limit on its own stream");
-                return;
-            }
-            while let Some(event) = parser.pop() {
-                position.note(&event);
-                if event.is_message() {
-                    self.hub.receive(&event.data, MessageOrigin::Session, &transport);
+        let mut events = SseReader::new(response);
+        loop {
+            match events.next().await {
+                Ok(Some(event)) => {
+                    position.note(&event);
+                    if event.is_message() {
+                        let room = events.take_room();
+                        self.hub.receive(&event.data, room, MessageOrigin::Session, &transport);
+                    }
                 }
+                Err(ClientError::TooLarge { .. }) => {
+                    tracing::warn!("the server sent a message over the limit on its own stream");
+                    return;
+                }
+                Ok(None) | Err(_) => return,
             }
         }
     }

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     RpcError, encode,
+    message_budget::keep_answer_room,
     request_head::{self, SESSION},
     server::{
         conversation::IncomingRequest,
@@ -68,7 +69,8 @@ impl HttpEndpointInner {
         let stream = EventStream::for_answers(STREAM, 1, ReaderBehaviour::ReadOnce);
         let outlet = MessageOutlet::Events(Arc::clone(&stream));
         let modern = Arc::clone(&self.modern);
-        let mut answering = Box::pin(async move { modern.answer(request, outlet).await });
+        let mut answering =
+            Box::pin(keep_answer_room(async move { modern.answer(request, outlet).await }));
         let outcome = tokio::select! {
             biased;
             outcome = &mut answering => Some(outcome),

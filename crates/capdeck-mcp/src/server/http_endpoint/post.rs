@@ -14,6 +14,7 @@ use super::{
 use crate::{
     MalformedMessage, RequestId, RpcError, RpcFrame, RpcMessage, encode,
     message::check_nesting,
+    message_budget::keep_answer_room,
     request_head::SESSION,
     server::{
         MissingScopes, SessionLimit,
@@ -255,7 +256,7 @@ fn run(session: &Arc<HttpSession>, request: IncomingRequest, stream: Arc<EventSt
     let id: RequestId = request.id.clone();
     let outlet = MessageOutlet::Events(Arc::clone(&stream));
     let answer = session.conversation.answer(request, outlet);
-    tokio::spawn(async move {
+    tokio::spawn(keep_answer_room(async move {
         let outcome = match answer.await {
             RequestCompletion::Outcome(outcome) => outcome,
             // An open HTTP request needs an end, even after a cancellation.
@@ -265,5 +266,5 @@ fn run(session: &Arc<HttpSession>, request: IncomingRequest, stream: Arc<EventSt
         };
         stream.push_answer(encode::response(&id, &outcome).into());
         session.touch();
-    });
+    }));
 }
