@@ -242,13 +242,13 @@ fn audit_run(session: &Session, outcome: &Result<RunReport, CallError>, started:
     let (run, code) = match outcome {
         Ok(report) => {
             let envelope = &report.envelope;
-            let code = envelope.outcome.as_ref().err().map(|error| error.code.to_string());
-            (envelope.meta.run_id.as_str(), code.unwrap_or_else(|| "ok".to_owned()))
+            let code = envelope.outcome.as_ref().err().map(|error| error.code.as_str());
+            (envelope.meta.run_id.as_str(), code.unwrap_or("ok"))
         }
-        Err(error) => ("", error.code.as_str().to_owned()),
+        Err(error) => ("", error.code.as_str()),
     };
     // Each of its calls is decided by the policy and has its own line.
-    session.begin_audit("code_mode", "", run).since(started).end(&code);
+    session.begin_audit("code_mode", "", run).since(started).end(code);
 }
 
 pub(crate) fn may_code(deck: &DeckSnapshot<'_>, view: &View, capability: &Capability) -> bool {

@@ -73,7 +73,7 @@ fn compile_or_panic(
             lines.at(offset),
             CodeSeverity::Error,
             "SYNTAX_ERROR",
-            format!("brackets nest more than {} levels deep here", MAX_NESTING),
+            format!("brackets nest more than {MAX_NESTING} levels deep here"),
         )]);
     }
     let allocator = Allocator::default();

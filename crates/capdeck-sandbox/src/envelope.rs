@@ -1,7 +1,5 @@
 //! The response of a run: the value or the error, diagnostics, logs and facts; and the full record for the host.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
@@ -38,7 +36,7 @@ pub struct RunError {
     pub stack_preview: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum RunErrorCode {
     #[serde(rename = "REQUEST_INVALID")]
     RequestInvalid,
@@ -79,9 +77,33 @@ pub enum RunErrorCode {
     Unavailable,
 }
 
-impl fmt::Display for RunErrorCode {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(formatter)
+impl RunErrorCode {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::RequestInvalid => "REQUEST_INVALID",
+            Self::DiagnosticBlocked => "diagnostic_blocked",
+            Self::SessionNotFound => "SESSION_NOT_FOUND",
+            Self::SessionBusy => "SESSION_BUSY",
+            Self::SessionClosed => "SESSION_CLOSED",
+            Self::Serialization => "SERIALIZATION_ERROR",
+            Self::ContentTooLarge => "CONTENT_TOO_LARGE",
+            Self::Timeout => "sandbox_timeout",
+            Self::Limit => "sandbox_limit",
+            Self::ForbiddenGlobal => "sandbox_forbidden_global",
+            Self::TypeError => "sandbox_type_error",
+            Self::ReferenceError => "sandbox_reference_error",
+            Self::Bridge => "runtime_bridge_error",
+            Self::Script => "sandbox_error",
+            Self::Unavailable => "SERVER_UNAVAILABLE",
+            Self::Paused => "RUN_PAUSED",
+            Self::Diverged => "RUN_DIVERGED",
+        }
+    }
+}
+
+impl Serialize for RunErrorCode {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
     }
 }
 
@@ -255,7 +277,6 @@ pub struct CallRecord {
     pub method: DeckOperation,
     pub args: Box<RawValue>,
     pub outcome: CallOutcome,
-    /// Milliseconds after the start of the run.
     pub started_ms: f64,
     pub duration_ms: f64,
 }
