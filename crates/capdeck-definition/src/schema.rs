@@ -1,4 +1,7 @@
-//! The JSON Schemas of the files, generated from the types in `shape` once, when the first file is read.
+//! The JSON Schemas of the files, made from the types in `shape`.
+//!
+//! Making one takes longer than the rest of a start, so what files are checked against is part of the binary: the rules
+//! in `schema/`, which are the schemas without the words for editors. A test holds them to the types.
 
 use std::sync::LazyLock;
 
@@ -21,12 +24,12 @@ use crate::{
 
 /// The schema of a Caplet file's frontmatter.
 pub fn caplet_schema() -> Value {
-    CAPLET.schema.clone()
+    generate::<CapletFile>()
 }
 
 /// The schema of a config file. Besides full entries it allows what other MCP clients write under `mcpServers`.
 pub fn config_schema() -> Value {
-    let mut schema = CONFIG.schema.clone();
+    let mut schema = generate::<ConfigFile>();
     let client = generate::<ClientServerBlock>();
     if let Some(servers) = schema.pointer_mut("/properties/mcpServers") {
         let full = servers["additionalProperties"].take();
@@ -44,7 +47,7 @@ pub fn config_schema() -> Value {
 }
 
 pub fn capability_file_schema() -> Value {
-    CAPABILITIES.schema.clone()
+    generate::<CapabilityShape>()
 }
 
 /// The schema of the files of a CMP tool: either of the two.
@@ -59,15 +62,17 @@ pub(crate) struct FileSchema {
 }
 
 pub(crate) static CAPLET: LazyLock<FileSchema> =
-    LazyLock::new(|| FileSchema { name: "caplet", schema: generate::<CapletFile>() });
+    LazyLock::new(|| FileSchema::embedded("caplet", include_str!("schema/caplet.json")));
 
 /// A config file after client entries have been rewritten.
 pub(crate) static CONFIG: LazyLock<FileSchema> =
-    LazyLock::new(|| FileSchema { name: "config", schema: generate::<ConfigFile>() });
+    LazyLock::new(|| FileSchema::embedded("config", include_str!("schema/config.json")));
 
 /// A capability file. Unknown keys are warnings.
-pub(crate) static CAPABILITIES: LazyLock<FileSchema> =
-    LazyLock::new(|| FileSchema { name: "capabilities", schema: generate::<CapabilityShape>() });
+pub(crate) static CAPABILITIES: LazyLock<FileSchema> = LazyLock::new(|| {
+    FileSchema::embedded("capabilities", include_str!("schema/capabilities.json"))
+});
+
 pub(crate) static CMP_MANIFEST: LazyLock<FileSchema> =
     LazyLock::new(|| FileSchema { name: "cmp", schema: generate::<ManifestFile>() });
 
@@ -75,6 +80,11 @@ pub(crate) static CMP_CAPABILITY: LazyLock<FileSchema> =
     LazyLock::new(|| FileSchema { name: "cmp", schema: generate::<CmpCapabilityFile>() });
 
 impl FileSchema {
+    fn embedded(name: &'static str, rules: &str) -> Self {
+        // A test reads each of them.
+        Self { name, schema: serde_json::from_str(rules).unwrap_or_default() }
+    }
+
     pub(crate) fn read<T: DeserializeOwned>(
         &self,
         node: &ValueNode,
@@ -157,6 +167,39 @@ fn as_written(schema: &mut Schema) {
             for (key, value) in only {
                 object.entry(key).or_insert(value);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Removes what no file is checked against.
+    fn rules_only(schema: &mut Schema) {
+        transform_subschemas(&mut rules_only, schema);
+        for word in ["$schema", "title", "description", "default", "examples", "deprecated"] {
+            schema.remove(word);
+        }
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the variable is for people who run the test")]
+    fn the_rules_are_those_of_the_types() {
+        for (name, schema) in [
+            ("caplet", generate::<CapletFile>()),
+            ("config", generate::<ConfigFile>()),
+            ("capabilities", generate::<CapabilityShape>()),
+        ] {
+            let mut rules = Schema::try_from(schema).unwrap();
+            rules_only(&mut rules);
+            let rules = serde_json::to_string_pretty(&rules).unwrap() + "\n";
+            let path = format!("{}/src/schema/{name}.json", env!("CARGO_MANIFEST_DIR"));
+            if std::env::var_os("CAPDECK_UPDATE_DOCS").is_some() {
+                std::fs::write(&path, &rules).unwrap();
+            }
+            let written = std::fs::read_to_string(&path).unwrap();
+            assert!(written == rules, "{path} is old; run this test with CAPDECK_UPDATE_DOCS=1");
         }
     }
 }
