@@ -44,9 +44,9 @@ pub enum ProjectTrust {
 /// Builds the catalog of a deck. Pure: the same input gives the same catalog.
 pub fn build(deck: &Deck, facts: &BuildInputs<'_>, previous: Option<&Catalog>) -> Catalog {
     let MergeResult { in_force, held_back } = merge(deck, &facts.trust, previous);
-    let mut config = match facts.trust {
-        ProjectTrust::Trusted => deck.config.clone(),
-        ProjectTrust::Untrusted { .. } => deck.user_config.clone(),
+    let (mut config, file, reason) = match &facts.trust {
+        ProjectTrust::Trusted => (deck.config.clone(), deck.capability_file.as_deref(), ""),
+        ProjectTrust::Untrusted { reason } => (deck.user_config.clone(), None, reason.as_str()),
     };
     // Rules that no longer load keep their last good form, as capabilities do.
     if let Some(previous) = previous.map(|previous| &previous.config().policy)
@@ -55,27 +55,16 @@ pub fn build(deck: &Deck, facts: &BuildInputs<'_>, previous: Option<&Catalog>) -
     {
         config.policy = previous.clone();
     }
-    let is_trusted = facts.trust == ProjectTrust::Trusted;
-    let file = deck.capability_file.clone().filter(|_| is_trusted);
-    let mut maker = CapabilityBuilder { config: &config, facts, done: BTreeMap::new() };
+    let mut maker =
+        CapabilityBuilder { config: &config, facts, in_force: &in_force, done: BTreeMap::new() };
     let mut capabilities = BTreeMap::new();
-    for id in in_force.keys() {
-        let status = maker.status(id, &in_force);
-        if let Some(entry) = in_force.get(id) {
-            capabilities.insert(id.clone(), maker.capability(entry, &in_force, status));
-        }
+    for (id, entry) in &in_force {
+        let status = maker.status(id);
+        capabilities.insert(id.clone(), maker.capability(entry, status));
     }
-    let reason = match &facts.trust {
-        ProjectTrust::Untrusted { reason } => reason.clone(),
-        ProjectTrust::Trusted => String::new(),
-    };
-    let untrusted = held_back
-        .iter()
-        .map(|entry| {
-            let status = CapabilityStatus::Untrusted { reason: reason.clone() };
-            maker.capability(entry, &in_force, status)
-        })
-        .collect();
+    let untrusted_status = || CapabilityStatus::Untrusted { reason: reason.to_owned() };
+    let untrusted =
+        held_back.iter().map(|entry| maker.capability(entry, untrusted_status())).collect();
     Catalog {
         holds_tools: capabilities.values().any(|one: &Arc<Capability>| !one.held.is_empty()),
         version: previous.map_or(1, |previous| previous.version() + 1),
@@ -83,7 +72,7 @@ pub fn build(deck: &Deck, facts: &BuildInputs<'_>, previous: Option<&Catalog>) -
         untrusted,
         quarantined: deck.quarantined.clone().into(),
         diagnostics: deck.diagnostics.clone().into(),
-        parts: Arc::new(DeckParts::of(&config, file.as_deref())),
+        parts: Arc::new(DeckParts::of(&config, file)),
         config: Arc::new(config),
         ..Catalog::default()
     }
@@ -93,18 +82,14 @@ pub fn build(deck: &Deck, facts: &BuildInputs<'_>, previous: Option<&Catalog>) -
 struct CapabilityBuilder<'a> {
     config: &'a DeckConfig,
     facts: &'a BuildInputs<'a>,
+    in_force: &'a BTreeMap<CapabilityId, MergeEntry>,
     done: BTreeMap<CapabilityId, CapabilityStatus>,
 }
 
 impl CapabilityBuilder<'_> {
-    fn capability(
-        &self,
-        entry: &MergeEntry,
-        in_force: &BTreeMap<CapabilityId, MergeEntry>,
-        status: CapabilityStatus,
-    ) -> Arc<Capability> {
+    fn capability(&self, entry: &MergeEntry, status: CapabilityStatus) -> Arc<Capability> {
         let definition = Arc::clone(&entry.definition);
-        let chosen = chosen_exposure(&definition, in_force).or(self.config.exposure);
+        let chosen = self.chosen_exposure(&definition).or(self.config.exposure);
         let discovery = (self.facts.discoveries)(&definition);
         let pins = self.pin_mode(&definition);
         let held = match &discovery {
@@ -136,18 +121,25 @@ impl CapabilityBuilder<'_> {
         chosen.max(self.config.least_pins)
     }
 
+    /// What a file says about the exposure. A member is offered as its set is, or not at all.
+    fn chosen_exposure(&self, definition: &Definition) -> Option<Exposure> {
+        let set = definition.member_of.as_ref().and_then(|set| self.in_force.get(set));
+        match (set, definition.exposure) {
+            (Some(set), own) if own != Some(Exposure::None) => {
+                self.chosen_exposure(&set.definition)
+            }
+            (_, own) => own,
+        }
+    }
+
     /// The state of one entry: what keeps its set from being used keeps it from being used too.
-    fn status(
-        &mut self,
-        id: &CapabilityId,
-        in_force: &BTreeMap<CapabilityId, MergeEntry>,
-    ) -> CapabilityStatus {
+    fn status(&mut self, id: &CapabilityId) -> CapabilityStatus {
         if let Some(known) = self.done.get(id) {
             return known.clone();
         }
-        let Some(entry) = in_force.get(id) else { return CapabilityStatus::Disabled };
+        let Some(entry) = self.in_force.get(id) else { return CapabilityStatus::Disabled };
         let own = self.own_status(entry);
-        let set = entry.definition.member_of.as_ref().map(|set| self.status(set, in_force));
+        let set = entry.definition.member_of.as_ref().map(|set| self.status(set));
         let status = match set {
             Some(set) if rank(&set) < rank(&own) => set,
             _ => own,
@@ -177,20 +169,6 @@ impl CapabilityBuilder<'_> {
             Some(reason) => CapabilityStatus::Stale { reason: reason.clone() },
             None => CapabilityStatus::Ready,
         }
-    }
-}
-
-/// What a file says about the exposure. A member is offered as its set is, or not at all.
-fn chosen_exposure(
-    definition: &Definition,
-    in_force: &BTreeMap<CapabilityId, MergeEntry>,
-) -> Option<Exposure> {
-    let set = definition.member_of.as_ref().and_then(|set| in_force.get(set));
-    match (set, definition.exposure) {
-        (Some(set), own) if own != Some(Exposure::None) => {
-            chosen_exposure(&set.definition, in_force)
-        }
-        (_, own) => own,
     }
 }
 

@@ -14,7 +14,7 @@ use capdeck_definition::{Backend, PolicyEffect};
 
 use crate::{
     CallSubject, Capability, Catalog, CatalogPart, CatalogSelection, DeckParts, Discovery,
-    ExposureModes, RuleClearance, SkillTools, Tool,
+    ExposureModes, RuleClearance, Tool,
 };
 
 /// The catalog as clients of this clearance may know this part of it: the same one when nothing is hidden from them.
@@ -65,19 +65,16 @@ pub fn screen(
     }
     let mut skills = catalog.parts.skills_in(part);
     if access.is_some() {
-        let is_shown = |id: &&str| capabilities.contains_key(*id);
-        let has_some = |skill: &SkillTools| {
-            let mut known =
-                catalog.capabilities().filter(|one| is_shown(&one.definition.id.as_str()));
-            known.any(|one| skill.tools.has_some_of(&catalog.with_sets(one)))
-        };
-        skills.retain(has_some);
+        skills.retain(|skill| {
+            let mut shown = capabilities.values();
+            shown.any(|one| skill.tools.has_some_of(&catalog.with_sets(one)))
+        });
     }
     Arc::new(Catalog {
         capabilities: Arc::new(capabilities),
         untrusted: untrusted.into(),
         quarantined: quarantined.into(),
-        // Files are the person's own business.
+        // Files concern their owner only.
         diagnostics: match access {
             Some(_) => Arc::default(),
             None => Arc::clone(&catalog.diagnostics),

@@ -73,9 +73,7 @@ pub fn check_paths(paths: &[PathBuf]) -> Deck {
         };
         assembly.add(loaded, &scope);
     }
-    let mut deck = assembly.finish();
-    deck.project_hash = None;
-    deck
+    Deck { project_hash: None, ..assembly.finish() }
 }
 
 /// Reads paths that must be CMP tools, places for them, or their files.
@@ -90,9 +88,7 @@ pub fn check_cmp_paths(paths: &[PathBuf]) -> Deck {
         let root = DeckRoot { dir: path.clone(), owner: RootOwner::CmpTool };
         assembly.add(loaded, &LoadScope::of_root(&root));
     }
-    let mut deck = assembly.finish();
-    deck.project_hash = None;
-    deck
+    Deck { project_hash: None, ..assembly.finish() }
 }
 
 fn folder_of(path: &Path, is_dir: bool) -> PathBuf {

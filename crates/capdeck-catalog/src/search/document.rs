@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use capdeck_definition::Definition;
 
-use super::texts::{LenientValue, SchemaParameters, SchemaTexts, Texts};
+use super::texts::{JsonTexts, LenientValue, SchemaParameters, SchemaTexts};
 use crate::Tool;
 
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +48,7 @@ const fn field(weight: f32, usual_length: f32, damping: f32) -> SearchField {
 pub(super) fn read_tool(tool: &Tool, mut feed: impl FnMut(SearchField, &[Cow<'_, str>])) {
     let member = |key: &str| {
         let raw = tool.raw().get(key)?;
-        serde_json::from_str::<LenientValue<Texts<'_>>>(raw.get()).ok()
+        serde_json::from_str::<LenientValue<JsonTexts<'_>>>(raw.get()).ok()
     };
     for (key, field) in [
         ("title", TITLE),

@@ -11,7 +11,7 @@ use serde::{
 };
 
 /// Texts as they stand in the JSON.
-pub(super) type Texts<'a> = Vec<Cow<'a, str>>;
+pub(super) type JsonTexts<'a> = Vec<Cow<'a, str>>;
 
 /// The texts of an input schema's top level.
 #[derive(Deserialize)]
@@ -23,13 +23,13 @@ pub(super) struct SchemaTexts<'a> {
 /// Names of the top-level parameters; their descriptions and choices.
 #[derive(Default)]
 pub(super) struct SchemaParameters<'a> {
-    pub(super) names: Texts<'a>,
-    pub(super) texts: Texts<'a>,
+    pub(super) names: JsonTexts<'a>,
+    pub(super) texts: JsonTexts<'a>,
 }
 
 /// Description and choices of one parameter.
 #[derive(Default)]
-struct ParameterTexts<'a>(Texts<'a>);
+struct ParameterTexts<'a>(JsonTexts<'a>);
 
 /// A value that is read whatever its kind is.
 #[derive(Default)]
@@ -105,7 +105,7 @@ impl<'de, T: ReadLenient<'de>> Visitor<'de> for LenientVisitor<T> {
 }
 
 /// The strings of a string or of a list of strings.
-impl<'de: 'a, 'a> ReadLenient<'de> for Texts<'a> {
+impl<'de: 'a, 'a> ReadLenient<'de> for JsonTexts<'a> {
     fn text(text: Cow<'de, str>) -> Self {
         vec![text]
     }
@@ -122,7 +122,9 @@ impl<'de: 'a, 'a> ReadLenient<'de> for Texts<'a> {
 impl<'de: 'a, 'a> ReadLenient<'de> for SchemaParameters<'a> {
     fn map<A: MapAccess<'de>>(mut members: A) -> Result<Self, A::Error> {
         let mut all = Self::default();
-        while let Some(LenientValue(mut name)) = members.next_key::<LenientValue<Texts<'a>>>()? {
+        while let Some(LenientValue(mut name)) =
+            members.next_key::<LenientValue<JsonTexts<'a>>>()?
+        {
             let LenientValue(ParameterTexts(mut texts)) = members.next_value()?;
             all.names.append(&mut name);
             all.texts.append(&mut texts);
@@ -134,9 +136,10 @@ impl<'de: 'a, 'a> ReadLenient<'de> for SchemaParameters<'a> {
 impl<'de: 'a, 'a> ReadLenient<'de> for ParameterTexts<'a> {
     fn map<A: MapAccess<'de>>(mut members: A) -> Result<Self, A::Error> {
         let mut all = Vec::new();
-        while let Some(LenientValue(key)) = members.next_key::<LenientValue<Texts<'a>>>()? {
+        while let Some(LenientValue(key)) = members.next_key::<LenientValue<JsonTexts<'a>>>()? {
             if matches!(key.first().map(AsRef::as_ref), Some("description" | "enum")) {
-                let LenientValue(mut texts) = members.next_value::<LenientValue<Texts<'a>>>()?;
+                let LenientValue(mut texts) =
+                    members.next_value::<LenientValue<JsonTexts<'a>>>()?;
                 all.append(&mut texts);
             } else {
                 members.next_value::<IgnoredAny>()?;
