@@ -174,7 +174,7 @@ mod tests {
             let text: String = (0..count).map(|number| format!("k{number}: {number}\n")).collect();
             let mut root = parse(&text, Path::new("a.yaml")).unwrap();
             let found =
-                |root: &super::ValueNode, key: &str| root.get(key).map(|node| node.to_json());
+                |root: &super::ValueNode, key: &str| root.get(key).map(super::ValueNode::to_json);
             assert_eq!(found(&root, "k3"), Some(3.into()));
             root.remove(&["k3"]);
             assert_eq!(found(&root, "k3"), None);
