@@ -112,7 +112,6 @@ impl EntryUri {
     }
 }
 
-/// Checks the name of a scheme.
 pub fn check_scheme(scheme: &str) -> Result<(), UriProblem> {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let starts_well = scheme.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase());

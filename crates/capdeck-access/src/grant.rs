@@ -65,12 +65,10 @@ const MAX_CAPSULE_KEY: usize = 240;
 const MAX_LIST_ITEMS: usize = 200;
 
 impl GrantTarget {
-    /// The whole deck.
     pub fn whole_deck() -> Self {
         Self::Deck(DeckGrant { capabilities: vec!["*".to_owned()], ..DeckGrant::default() })
     }
 
-    /// A role on a whole capsule.
     pub fn capsule(capsule: impl Into<String>, role: Role) -> Self {
         let capsule = capsule.into();
         Self::Capsule { capsule, role, uri_prefixes: Vec::new(), denied_prefixes: Vec::new() }

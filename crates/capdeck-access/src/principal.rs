@@ -36,7 +36,6 @@ impl Principal {
         self.name.as_deref()
     }
 
-    /// The stable name.
     pub fn as_str(&self) -> &str {
         &self.id
     }

@@ -20,7 +20,6 @@ pub enum Role {
 }
 
 impl Role {
-    /// The role's name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Reader => "reader",
@@ -30,7 +29,6 @@ impl Role {
         }
     }
 
-    /// Reads a role by name.
     pub fn parse(name: &str) -> Option<Self> {
         [Self::Reader, Self::Appender, Self::Writer, Self::Owner]
             .into_iter()
@@ -53,7 +51,6 @@ pub enum OperatorRole {
 }
 
 impl OperatorRole {
-    /// The role's name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Member => "member",
@@ -62,7 +59,6 @@ impl OperatorRole {
         }
     }
 
-    /// Reads a role by name.
     pub fn parse(name: &str) -> Option<Self> {
         [Self::Member, Self::Approver, Self::Admin].into_iter().find(|role| role.as_str() == name)
     }

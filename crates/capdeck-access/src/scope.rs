@@ -74,7 +74,6 @@ impl OAuthScope {
         }
     }
 
-    /// Reads a scope.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scope| scope.as_str() == name)
     }
@@ -155,7 +154,6 @@ impl Scopes {
         self.0.union(&other.0).copied().collect::<Self>().strongest()
     }
 
-    /// Whether nothing is allowed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

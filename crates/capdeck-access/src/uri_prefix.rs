@@ -18,7 +18,6 @@ pub struct UriPrefix {
 }
 
 impl UriPrefix {
-    /// Checks a prefix.
     pub fn parse(text: &str) -> Result<Self, UriError> {
         let failed = |problem| UriError { text: text.to_owned(), problem };
         let (scheme, path) = text.split_once("://").ok_or_else(|| failed(UriProblem::NoScheme))?;
@@ -89,12 +88,10 @@ pub struct EntryScope {
 }
 
 impl EntryScope {
-    /// Everything.
     pub fn all() -> Self {
         Self::default()
     }
 
-    /// A scope from texts.
     pub fn parse<'a>(
         allow: impl IntoIterator<Item = &'a str>,
         deny: impl IntoIterator<Item = &'a str>,

@@ -315,7 +315,6 @@ impl CapsuleHandle {
         finished(tokio::spawn(call).await).map_err(unfinished())?
     }
 
-    /// Adds a line to the audit.
     fn record(
         &self,
         action: impl Into<String>,

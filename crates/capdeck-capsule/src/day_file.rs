@@ -152,7 +152,6 @@ fn whole_lines(file: &mut File) -> io::Result<u64> {
     Ok(0)
 }
 
-/// The last whole line of a file.
 pub(crate) fn last_line(path: &Path) -> io::Result<Option<String>> {
     let mut file = File::open(path)?;
     let end = whole_lines(&mut file)?;

@@ -141,7 +141,6 @@ impl RiskClass {
         }
     }
 
-    /// Reads a class by name.
     pub fn parse(name: &str) -> Option<Self> {
         [Self::SpecificCode, Self::Structural].into_iter().find(|class| class.as_str() == name)
     }

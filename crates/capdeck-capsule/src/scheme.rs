@@ -214,7 +214,6 @@ impl Scheme {
     }
 }
 
-/// Finds a scheme by name.
 pub(crate) fn find<'a>(schemes: &'a [Scheme], name: &str) -> Result<&'a Scheme, StoreError> {
     schemes.iter().find(|scheme| scheme.name == name).ok_or_else(|| StoreError::UnknownScheme {
         scheme: name.to_owned(),

@@ -127,7 +127,6 @@ impl std::fmt::Debug for ShareToken {
 }
 
 impl ShareRecord {
-    /// A new share and its token.
     pub(crate) fn create(
         capsule: &CapsuleInfo,
         new: AddShareRequest,

@@ -25,12 +25,10 @@ pub(crate) fn next_id(last: Option<&str>, now: Timestamp) -> String {
     PREFIX.chars().chain((0..LENGTH).map(digit)).collect()
 }
 
-/// Whether a text is an id.
 pub(crate) fn is_id(text: &str) -> bool {
     read(text).is_some()
 }
 
-/// When an id was made.
 pub(crate) fn time_of(id: &str) -> Option<Timestamp> {
     let milliseconds = i64::try_from(read(id)? >> 80).ok()?;
     Timestamp::from_millisecond(milliseconds).ok()

@@ -122,22 +122,18 @@ impl StoreWrite {
         }
     }
 
-    /// A new body.
     pub fn replace(uri: EntryUri, body: impl Into<String>) -> Self {
         Self::new(uri, WriteContent::Replace(body.into()))
     }
 
-    /// A new entry.
     pub fn create(uri: EntryUri, body: impl Into<String>) -> Self {
         Self::new(uri, WriteContent::Create(body.into()))
     }
 
-    /// Changes to an entry.
     pub fn patch(uri: EntryUri, steps: Vec<PatchStep>) -> Self {
         Self::new(uri, WriteContent::Patch(steps))
     }
 
-    /// Only on this version.
     pub fn if_version(mut self, version: u64) -> Self {
         self.if_version = Some(version);
         self

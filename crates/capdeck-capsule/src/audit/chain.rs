@@ -176,7 +176,6 @@ fn log_end(days: &[(Date, PathBuf)]) -> io::Result<(u64, String)> {
     Ok((0, NO_HASH.to_owned()))
 }
 
-/// The number of the first line.
 fn first_seq(days: &[(Date, PathBuf)]) -> io::Result<Option<u64>> {
     for (_, path) in days {
         if let Some(line) = day_file::lines::<AuditLogLine>(path)?.next() {
@@ -186,7 +185,6 @@ fn first_seq(days: &[(Date, PathBuf)]) -> io::Result<Option<u64>> {
     Ok(None)
 }
 
-/// The hash of the line with a number.
 fn hash_of(days: &[(Date, PathBuf)], seq: u64) -> io::Result<Option<String>> {
     for (_, path) in days.iter().rev() {
         let (mut found, mut is_reached) = (None, false);

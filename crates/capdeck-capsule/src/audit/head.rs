@@ -50,7 +50,6 @@ impl HeadRecord {
     }
 }
 
-/// The path of the head of a log.
 pub(super) fn head_path(folder: &Path, prefix: &str) -> PathBuf {
     folder.parent().unwrap_or(folder).join(format!("{prefix}audit-head.json"))
 }

@@ -32,7 +32,6 @@ pub struct AuditReport {
 /// A place where the trail is not what was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditProblem {
-    /// The file's name.
     pub file: String,
     /// Counted from 1; 0 when it is about the file as a whole.
     pub line: usize,

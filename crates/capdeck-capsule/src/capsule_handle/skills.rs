@@ -25,7 +25,6 @@ impl CapsuleHandle {
         self.audited("skill.list", work, AuditNote::plain).await
     }
 
-    /// One skill by its name.
     pub async fn skill(&self, request: SkillRequest) -> Result<SkillResponse, StoreError> {
         let SkillRequest { name } = request;
         let work = |entries: ScopedStore| async move {

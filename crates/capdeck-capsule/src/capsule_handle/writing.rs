@@ -18,7 +18,6 @@ impl CapsuleHandle {
         }
     }
 
-    /// Writes what a request describes.
     pub async fn write(&self, request: WriteRequest) -> Result<WriteResponse, StoreError> {
         let mode = request.mode.or(request.patch.is_some().then_some(WriteMode::Patch));
         let action = match mode {

@@ -146,7 +146,6 @@ impl CapsuleFiles {
         self.stripes.get(hash as usize % STRIPES).unwrap_or_else(|| &self.stripes[0])
     }
 
-    /// Makes the folder of a file.
     pub(super) fn make_folder_of(&self, path: &Path) -> Result<(), StoreError> {
         self.layout.check_file(path)?;
         let Some(folder) = path.parent().filter(|folder| !folder.exists()) else { return Ok(()) };
@@ -239,7 +238,7 @@ impl CapsuleFiles {
         self.run(batch);
         let mut queue = self.queue.lock();
         match queue.waiting.first() {
-            Some((_, next)) => take_turn(next, WriterTurn::Lead),
+            Some((_, next)) => send_turn(next, WriterTurn::Lead),
             None => queue.has_leader = false,
         }
         drop(queue);
@@ -274,7 +273,7 @@ impl CapsuleFiles {
             Ok(signals) => signals,
             Err(error) => {
                 for (_, writer) in batch {
-                    take_turn(&writer, WriterTurn::Done(Err(same(&error))));
+                    send_turn(&writer, WriterTurn::Done(Err(same(&error))));
                 }
                 return;
             }
@@ -290,7 +289,7 @@ impl CapsuleFiles {
         for (((_, writer), signals), done) in batch.into_iter().zip(signals).zip(done) {
             let unrecorded = recorded.as_ref().err().map(same);
             let report = done.map(|()| CommitReport { signals, unrecorded });
-            take_turn(&writer, WriterTurn::Done(report));
+            send_turn(&writer, WriterTurn::Done(report));
         }
         if !audit.is_some_and(ChainedAuditLog::has_owed) {
             self.journal.rotate();
@@ -311,7 +310,7 @@ impl CapsuleFiles {
 }
 
 /// Sends a writer its turn. It waits until it has one.
-fn take_turn(writer: &SyncSender<WriterTurn>, turn: WriterTurn) {
+fn send_turn(writer: &SyncSender<WriterTurn>, turn: WriterTurn) {
     let _sent = writer.send(turn);
 }
 

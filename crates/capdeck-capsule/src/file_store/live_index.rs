@@ -41,7 +41,6 @@ impl LiveIndex {
         }
     }
 
-    /// An entry is gone.
     pub(super) fn remove(&self, uri: &EntryUri) {
         if let Some(late) = self.late.lock().as_mut() {
             late.push(IndexUpdate::Remove(uri.clone()));

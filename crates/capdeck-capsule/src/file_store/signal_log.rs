@@ -217,7 +217,6 @@ impl SignalCollector<'_> {
     }
 }
 
-/// Sends a signal of an agent.
 pub(super) fn send(
     files: &CapsuleFiles,
     signal: Signal,

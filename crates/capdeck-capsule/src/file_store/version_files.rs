@@ -81,7 +81,6 @@ impl CapsuleLayout {
         }
     }
 
-    /// An older version.
     pub(super) fn load_version(
         &self,
         uri: &EntryUri,

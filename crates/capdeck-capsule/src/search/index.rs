@@ -90,7 +90,6 @@ impl EntryIndex {
         self.by_uri.insert(meta.uri.clone(), number);
     }
 
-    /// Takes an entry out.
     pub(crate) fn remove(&mut self, uri: &EntryUri) {
         if let Some(number) = self.by_uri.remove(uri)
             && let Some(document) = self.documents.get_mut(number as usize)

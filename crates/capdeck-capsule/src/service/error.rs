@@ -70,7 +70,6 @@ impl CapsuleError {
         Self::new(CapsuleErrorCode::InvalidInput, message)
     }
 
-    /// With what to do next.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
