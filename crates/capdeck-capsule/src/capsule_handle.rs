@@ -152,7 +152,6 @@ impl CapsuleHandle {
                 page = ranked.map_err(unfinished())?;
             }
             let EntrySearchPage { hits, total, next_cursor } = page;
-            let hits = hits.into_iter().map(EntryMatch::from).collect();
             Ok(SearchResponse { capsule, hits, total, next_cursor })
         };
         self.audited("search", work, AuditNote::plain).await
@@ -347,9 +346,10 @@ impl CapsuleHandle {
 
 fn rank_by_anchors(mut page: EntrySearchPage, project: &dyn AnchorProject) -> EntrySearchPage {
     for hit in &mut page.hits {
-        let report = AnchorReport::of(&hit.meta, Some(project));
-        hit.is_stale = report.is_stale();
-        hit.score *= report.weight();
+        let EntryInfo { file_anchors, commit_at_write, .. } = &hit.info;
+        let report = AnchorReport::of_files(file_anchors, commit_at_write.as_ref(), Some(project));
+        hit.stale = report.is_stale();
+        hit.score *= f64::from(report.weight());
     }
     page.hits.sort_by(|one, other| other.score.total_cmp(&one.score));
     page

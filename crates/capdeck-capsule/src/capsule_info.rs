@@ -45,7 +45,7 @@ impl CapsuleInfo {
 
     /// Whether a key is that of this capsule.
     pub fn has_key(&self, key: &str) -> bool {
-        !self.uid.is_empty() && key.rsplit_once('@') == Some((&self.id, &self.uid))
+        capdeck_access::is_capsule_key(key, &self.id, &self.uid)
     }
 }
 

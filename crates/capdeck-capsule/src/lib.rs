@@ -61,7 +61,7 @@ pub use merge::{MergeProposal, WriteConflict, merge, unified_diff};
 pub use options::{AuditMode, IndexTiming, StoreClock, StoreLimits, StoreMode, StoreOptions};
 pub use page::{MAX_LIST_PAGE_SIZE, StorePage};
 pub use scheme::{BodyFormat, Scheme, SchemeError, SchemeOrigin};
-pub use search::{EntrySearchMatch, EntrySearchPage, MAX_SEARCH_PAGE_SIZE};
+pub use search::{EntrySearchPage, MAX_SEARCH_PAGE_SIZE};
 pub use service::{
     AddShareRequest, AuditFilter, ImportFilesRequest, ImportSource, ListQuery, PollSignalsRequest,
     SearchQuery, SendSignalRequest,

@@ -15,7 +15,10 @@ pub(crate) use index::EntryIndex;
 pub(crate) use rank::EntryRanking;
 pub(crate) use snippet::snippet;
 
-use crate::{EntryMeta, EntryScope, page, service::SearchQuery};
+use crate::{
+    EntryMeta, EntryScope, page,
+    service::{EntryMatch, SearchQuery},
+};
 
 /// Hits of one page at most.
 pub const MAX_SEARCH_PAGE_SIZE: usize = 50;
@@ -23,23 +26,11 @@ pub const MAX_SEARCH_PAGE_SIZE: usize = 50;
 /// One page of hits, best first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EntrySearchPage {
-    pub hits: Vec<EntrySearchMatch>,
+    pub hits: Vec<EntryMatch>,
     /// All hits of all pages.
     pub total: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-}
-
-/// An entry that fits.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct EntrySearchMatch {
-    pub meta: EntryMeta,
-    /// Higher is better; comparable within one search only.
-    pub score: f32,
-    /// A part of the body on one line, with everything that looks like a fence taken out.
-    pub snippet: String,
-    /// A file it cites is gone or was changed since; only where the host knows the project.
-    pub is_stale: bool,
 }
 
 impl SearchQuery {

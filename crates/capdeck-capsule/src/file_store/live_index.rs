@@ -166,7 +166,7 @@ mod tests {
 
     async fn found(store: &FileStore, query: &str) -> Vec<String> {
         let page = store.search(&SearchQuery::words(query), &EntryScope::default()).await.unwrap();
-        page.hits.iter().map(|hit| hit.meta.uri.to_string()).collect()
+        page.hits.iter().map(|hit| hit.info.uri.to_string()).collect()
     }
 
     #[tokio::test]

@@ -4,10 +4,10 @@ use std::{fs, panic::resume_unwind, sync::Arc, thread};
 
 use super::{engine::StoreEngine, frontmatter};
 use crate::{
-    EntryMeta, EntryScope, EntrySearchMatch, EntrySearchPage, StoreError, UriPrefix, page,
+    EntryMeta, EntryScope, EntrySearchPage, StoreError, UriPrefix, page,
     scheme::BodyFormat,
     search::{EntryIndex, EntryRanking, snippet},
-    service::SearchQuery,
+    service::{EntryMatch, SearchQuery},
 };
 
 /// Entries read at once while the index is made.
@@ -53,7 +53,9 @@ impl StoreEngine {
             // Gone since it was ranked: then it is no hit.
             let Ok(entry) = self.read(&meta.uri, None) else { continue };
             let snippet = snippet(&entry.body, &request.query);
-            hits.push(EntrySearchMatch { meta: entry.meta, score, snippet, is_stale: false });
+            let (info, score) = (entry.meta.into(), f64::from(score));
+            // Whether it is stale is known where the project is.
+            hits.push(EntryMatch { info, score, snippet, stale: false });
         }
         let next_cursor = (end < total).then(|| page::write_cursor(&fingerprint, &end.to_string()));
         Ok(EntrySearchPage { hits, total, next_cursor })

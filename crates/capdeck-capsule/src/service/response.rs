@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 
 use crate::{
     AuditLogLine, AuditReport, BlobCollection, BlobId, BlobRef, CapsuleAccess, CapsuleInfo,
-    CheckedAnchor, CommitRef, DeletedEntry, EntryMeta, EntryPrompt, EntrySearchMatch, EntryUri,
-    ExportReport, ImportReport, MemoryItem, PromotionReason, PrunedLines, RiskClass, Role, Scheme,
-    SchemeCount, Share, Signal, SignalPage, VerifyReport, WriteOutcome,
+    CheckedAnchor, CommitRef, DeletedEntry, EntryMeta, EntryPrompt, EntryUri, ExportReport,
+    ImportReport, MemoryItem, PromotionReason, PrunedLines, RiskClass, Role, Scheme, SchemeCount,
+    Share, Signal, SignalPage, VerifyReport, WriteOutcome,
 };
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -215,7 +215,7 @@ pub struct SearchResponse {
 }
 
 /// An entry that a search found.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "EntrySearchHit")]
 pub struct EntryMatch {
     #[serde(flatten)]
@@ -223,13 +223,6 @@ pub struct EntryMatch {
     pub score: f64,
     pub snippet: String,
     pub stale: bool,
-}
-
-impl From<EntrySearchMatch> for EntryMatch {
-    fn from(hit: EntrySearchMatch) -> Self {
-        let EntrySearchMatch { meta, score, snippet, is_stale: stale } = hit;
-        Self { info: meta.into(), score: f64::from(score), snippet, stale }
-    }
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

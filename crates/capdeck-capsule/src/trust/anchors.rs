@@ -61,7 +61,16 @@ impl AnchorState {
 impl AnchorReport {
     /// Checks what an entry cites. Without a project nothing is checked.
     pub fn of(meta: &EntryMeta, project: Option<&dyn AnchorProject>) -> Self {
-        let commit = meta.commit_at_write.as_ref().map(|commit| commit.hash.as_str());
+        Self::of_files(&meta.file_anchors, meta.commit_at_write.as_ref(), project)
+    }
+
+    /// Checks files that were cited on a commit.
+    pub(crate) fn of_files(
+        file_anchors: &[String],
+        commit: Option<&CommitRef>,
+        project: Option<&dyn AnchorProject>,
+    ) -> Self {
+        let commit = commit.map(|commit| commit.hash.as_str());
         let state = |path: &str| match project {
             None => AnchorState::Unchecked,
             Some(project) if !project.exists(path) => AnchorState::Missing,
@@ -70,7 +79,7 @@ impl AnchorReport {
                 Some(false) | None => AnchorState::Present,
             },
         };
-        let anchors = meta.file_anchors.iter();
+        let anchors = file_anchors.iter();
         Self {
             anchors: anchors
                 .map(|path| CheckedAnchor { path: path.clone(), state: state(path) })
