@@ -54,6 +54,6 @@ pub use pin::{
 pub use pin_diff::{DefinitionChange, MemberChange, MemberChangeKind, PinChange};
 pub use policy_decision::{CONFIRM, CallSubject, DecisionReason, PolicyDecision, RuleClearance};
 pub use search::{SearchCursorError, ToolSearchMatch, ToolSearchRequest, ToolSearchResult};
-pub use shell_word::{shell_word, tool_words};
+pub use shell_word::{is_unprintable, shell_word, tool_words};
 pub use signature::{argument_list, brief_signature, signature};
 pub use tokens::estimate_tokens;

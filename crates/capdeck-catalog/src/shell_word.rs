@@ -38,7 +38,7 @@ fn is_plain(letter: char) -> bool {
 }
 
 /// Control characters, and characters that take no room but change how others are read.
-fn is_unprintable(letter: char) -> bool {
+pub fn is_unprintable(letter: char) -> bool {
     letter.is_control()
         || matches!(
             letter,

@@ -50,7 +50,7 @@ pub(crate) struct GlobalArgs {
     pub(crate) color: ColorChoice,
 }
 
-/// A word that a flag takes, with its other spellings after `|`, its help and what it stands for.
+/// A word that a flag takes, with its other spellings after `|`, its help and its meaning.
 pub(crate) type ChoiceRow<T> = (&'static str, &'static str, T);
 
 /// A flag that takes one of a few words.

@@ -7,10 +7,7 @@ mod tests;
 mod value;
 
 use capdeck_catalog::{RawMembers, Tool};
-use serde_json::{
-    Value,
-    value::{RawValue, to_raw_value},
-};
+use serde_json::{Value, value::RawValue};
 
 use self::parameter::{SchemaTypes, items, property};
 use crate::errors::CommandFailure;
@@ -18,7 +15,7 @@ use crate::errors::CommandFailure;
 pub(crate) use self::{
     flags::{OWN_FLAGS, ShellFlags, read_flags},
     parameter::{ToolParameter, ToolParameters, plain},
-    value::ArgumentSource,
+    value::{ArgumentSource, to_raw},
 };
 
 /// A tool's input schema as a value. A tool without one takes anything.
@@ -99,27 +96,24 @@ pub(crate) fn build(
         arguments.insert(pair.key.clone(), value);
     }
     for (key, items) in lists {
-        arguments.insert(key, to_raw_value(&items).map_err(bad)?);
+        arguments.insert(key, to_raw(&items)?);
     }
-    to_raw_value(&arguments).map_err(bad)
+    to_raw(&arguments)
 }
 
 /// The value of one pair. A text that fits no declared type stays a string; the host says what is wrong with it.
 fn convert(pair: &ArgumentPair, schema: &Value) -> Result<Box<RawValue>, CommandFailure> {
     let ArgumentPair { key, value, is_json } = pair;
     if *is_json {
-        return serde_json::from_str(value)
-            .map_err(|error| CommandFailure::usage(format!("`{key}` is not JSON: {error}")));
+        return value::raw(key, value);
     }
     let declared = property(schema, key);
     let mut wanted = SchemaTypes::of(declared, schema);
     if wanted.has("array") && !value.trim_start().starts_with('[') && !wanted.has("string") {
         wanted = SchemaTypes::of(declared.and_then(|declared| items(declared, schema)), schema);
     }
-    let text =
-        || to_raw_value(value).map_err(|error| CommandFailure::usage(format!("`{key}`: {error}")));
     match serde_json::from_str::<&RawValue>(value) {
         Ok(json) if wanted.takes(json.get()) => Ok(json.to_owned()),
-        _ => text(),
+        _ => to_raw(value),
     }
 }

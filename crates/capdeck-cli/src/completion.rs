@@ -58,14 +58,9 @@ fn script(shell: &str, env: &EnvVars) -> Result<Vec<u8>, CommandFailure> {
     let completer = shells.completer(shell).ok_or_else(|| unknown_shell(shell))?;
     let binary = env.executable.as_deref().unwrap_or(Path::new("capdeck"));
     let mut script = Vec::new();
+    let (name, binary) = ("capdeck", binary.to_string_lossy());
     completer
-        .write_registration(
-            COMPLETE_VARIABLE,
-            "capdeck",
-            "capdeck",
-            &binary.to_string_lossy(),
-            &mut script,
-        )
+        .write_registration(COMPLETE_VARIABLE, name, name, &binary, &mut script)
         .map_err(|error| CommandFailure::bug(format!("the script cannot be made: {error}")))?;
     Ok(script)
 }
@@ -100,44 +95,40 @@ pub(crate) fn answer(
     Ok(ExitStatus::Done)
 }
 
+/// Completes what the catalog has for the word typed so far.
+fn from_catalog(find: fn(&Catalog, &str) -> Vec<(String, String)>) -> ArgValueCompleter {
+    ArgValueCompleter::new(move |current: &OsStr| {
+        let Some(catalog) = known() else { return Vec::new() };
+        matching(current, find(&catalog, &current.to_string_lossy()))
+    })
+}
+
 /// Completes a capability's id.
 pub(crate) fn ids() -> ArgValueCompleter {
-    ArgValueCompleter::new(|current: &OsStr| {
-        let catalog = known();
-        matching(current, catalog.iter().flat_map(|catalog| id_candidates(catalog)))
-    })
+    from_catalog(|catalog, _| id_candidates(catalog))
 }
 
 /// Completes a capability's id, or `ID.TOOL` once there is a dot.
 pub(crate) fn ids_and_tools() -> ArgValueCompleter {
-    ArgValueCompleter::new(|current: &OsStr| {
-        let Some(catalog) = known() else { return Vec::new() };
-        match current.to_string_lossy().split_once('.') {
-            None => matching(current, id_candidates(&catalog)),
-            Some((id, _)) => matching(
-                current,
-                tools(catalog.get(id)).map(|tool| (format!("{id}.{}", tool.name()), about(tool))),
-            ),
+    from_catalog(|catalog, current| match current.split_once('.') {
+        None => id_candidates(catalog),
+        Some((id, _)) => {
+            let tools = tools(catalog.get(id));
+            tools.map(|tool| (format!("{id}.{}", tool.name()), about(tool))).collect()
         }
     })
 }
 
 /// Completes a tool of the capability already typed.
 pub(crate) fn tools_of_id() -> ArgValueCompleter {
-    ArgValueCompleter::new(|current: &OsStr| {
-        let Some(catalog) = known() else { return Vec::new() };
-        matching(current, tool_candidates(typed_target(&catalog).0))
-    })
+    from_catalog(|catalog, _| tool_candidates(typed_target(catalog).0))
 }
 
 /// Completes a tool, and after it the names of its arguments.
 pub(crate) fn tool_or_arguments() -> ArgValueCompleter {
-    ArgValueCompleter::new(|current: &OsStr| {
-        let Some(catalog) = known() else { return Vec::new() };
-        match typed_target(&catalog) {
-            (capability, None) => matching(current, tool_candidates(capability)),
-            (_, Some(tool)) => matching(current, argument_candidates(tool).into_iter()),
-        }
+    from_catalog(|catalog, _| match typed_target(catalog) {
+        (capability, None) => tool_candidates(capability),
+        (_, Some(tool)) => argument_candidates(tool),
     })
 }
 
@@ -166,12 +157,17 @@ fn typed_words(mut words: Vec<OsString>) -> Vec<OsString> {
     }
 }
 
+/// The words before the one being typed.
+fn words_before() -> Vec<String> {
+    let mut typed = typed_words(env_vars::words());
+    typed.pop();
+    typed.iter().map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
 /// The capability, and the tool of it, that the line names so far.
 fn typed_target(catalog: &Catalog) -> (Option<&Arc<Capability>>, Option<&Arc<Tool>>) {
-    let typed = typed_words(env_vars::words());
-    // The last word is the one being typed; the first two are the program and the command.
-    let before = typed.split_last().map_or(typed.as_slice(), |(_, before)| before);
-    let mut rest = before.iter().skip(2).map(|word| word.to_string_lossy());
+    // The first two words are the program and the command.
+    let mut rest = words_before().into_iter().skip(2);
     let target = rest.find_map(|word| {
         let (id, tool) = tool_target::split(&word);
         catalog.get(&id).map(|capability| (capability, tool))
@@ -189,28 +185,20 @@ fn tools(capability: Option<&Arc<Capability>>) -> impl Iterator<Item = &Arc<Tool
     capability.into_iter().filter_map(|one| one.discovery.as_ref()).flat_map(|known| &known.tools)
 }
 
-fn tool_candidates(capability: Option<&Arc<Capability>>) -> impl Iterator<Item = (String, String)> {
-    tools(capability).map(|tool| (tool.name().to_owned(), about(tool)))
+fn tool_candidates(capability: Option<&Arc<Capability>>) -> Vec<(String, String)> {
+    tools(capability).map(|tool| (tool.name().to_owned(), about(tool))).collect()
 }
 
-fn id_candidates(catalog: &Catalog) -> impl Iterator<Item = (String, String)> {
-    catalog.capabilities().map(|capability| {
-        let definition = &capability.definition;
-        (definition.id.to_string(), definition.name.clone())
-    })
+fn id_candidates(catalog: &Catalog) -> Vec<(String, String)> {
+    let definitions = catalog.capabilities().map(|capability| &capability.definition);
+    definitions.map(|one| (one.id.to_string(), one.name.clone())).collect()
 }
 
 fn argument_candidates(tool: &Tool) -> Vec<(String, String)> {
     let schema = schema_value(tool.input_schema());
-    let properties = schema.get("properties").and_then(Value::as_object).cloned();
-    let about = |property: &Value| {
-        property.get("description").and_then(Value::as_str).unwrap_or_default().to_owned()
-    };
-    properties
-        .into_iter()
-        .flatten()
-        .map(|(name, property)| (format!("{name}="), about(&property)))
-        .collect()
+    let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let about = |property: &Value| property["description"].as_str().unwrap_or_default().to_owned();
+    properties.map(|(name, property)| (format!("{name}="), about(property))).collect()
 }
 
 fn about(tool: &Tool) -> String {
@@ -219,10 +207,11 @@ fn about(tool: &Tool) -> String {
 
 fn matching(
     current: &OsStr,
-    candidates: impl Iterator<Item = (String, String)>,
+    candidates: impl IntoIterator<Item = (String, String)>,
 ) -> Vec<CompletionCandidate> {
     let current = current.to_string_lossy();
     candidates
+        .into_iter()
         .filter(|(text, _)| text.starts_with(current.as_ref()))
         .map(|(text, help)| {
             let help = one_line(help.lines().next().unwrap_or_default());
@@ -239,7 +228,6 @@ fn unknown_shell(name: &str) -> CommandFailure {
 /// More than a person reads.
 const MAX_COMPLETIONS: usize = 200;
 
-/// Completes the id of a capsule.
 pub(crate) fn capsules() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
         let listed = ask(None, ListCapsulesRequest::default());
@@ -273,9 +261,7 @@ fn addresses(current: &OsStr) -> Vec<CompletionCandidate> {
 
 /// The capsule that the line names: the first word after `capsule`, `audit` and what is asked of them.
 fn typed_capsule() -> Option<String> {
-    let typed = typed_words(env_vars::words());
-    let before = typed.split_last().map_or(typed.as_slice(), |(_, before)| before);
-    let mut words = before.iter().map(|word| word.to_string_lossy().into_owned());
+    let mut words = words_before().into_iter();
     words.find(|word| word == "capsule" || word == "audit")?;
     let mut rest = words.filter(|word| !word.starts_with('-'));
     let command = rest.next()?;

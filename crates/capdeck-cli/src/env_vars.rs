@@ -1,7 +1,7 @@
 //! The environment and the person's folders: read here, once, and nowhere else.
 #![expect(clippy::disallowed_methods, reason = "this is the one place the environment is read")]
 
-use std::{env, fmt, path::PathBuf};
+use std::{env, path::PathBuf};
 
 use capdeck_auth::{EnvironmentSnapshot, Secret};
 use etcetera::BaseStrategy as _;
@@ -68,18 +68,12 @@ pub(crate) struct EnvVars {
     pub(crate) snapshot: EnvironmentSnapshot,
 }
 
-/// Where spans of calls go.
+/// Where spans of calls go. The address and the headers may hold a key.
+#[derive(Debug)]
 pub(crate) struct TraceVars {
-    pub(crate) endpoint: Option<String>,
-    /// May hold a key.
-    pub(crate) headers: Option<String>,
+    pub(crate) endpoint: Option<Secret>,
+    pub(crate) headers: Option<Secret>,
     pub(crate) service: Option<String>,
-}
-
-impl fmt::Debug for TraceVars {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("TraceVars").field("service", &self.service).finish_non_exhaustive()
-    }
 }
 
 /// The XDG base folders.
@@ -114,8 +108,8 @@ impl EnvVars {
                 .any(|name| text(name).is_some_and(|value| value == "1")),
             token_seconds: text("CAPSOL_TOKEN_TTL_SECONDS"),
             traces: TraceVars {
-                endpoint: text("OTEL_EXPORTER_OTLP_ENDPOINT"),
-                headers: text("OTEL_EXPORTER_OTLP_HEADERS"),
+                endpoint: text("OTEL_EXPORTER_OTLP_ENDPOINT").map(Secret::new),
+                headers: text("OTEL_EXPORTER_OTLP_HEADERS").map(Secret::new),
                 service: text("OTEL_SERVICE_NAME"),
             },
             attach_key: text("CAPDECK_ATTACH_KEY").map(Secret::new),

@@ -2,22 +2,10 @@
 
 use std::{fs, io::Write as _, os::unix::fs::PermissionsExt as _, path::Path};
 
+use capdeck_install::OverwritePolicy;
 use serde_json::{Value, json};
 
 use crate::{errors::CommandFailure, plain_text::without_nulls};
-
-/// What happens to a file that is already there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ExistingFilePolicy {
-    Keep,
-    Replace,
-}
-
-impl ExistingFilePolicy {
-    pub(crate) fn of(force: bool) -> Self {
-        if force { Self::Replace } else { Self::Keep }
-    }
-}
 
 /// Who may read the new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +20,7 @@ pub(crate) enum FileAccess {
 pub(crate) fn write_new(
     path: &Path,
     text: &str,
-    existing: ExistingFilePolicy,
+    existing: OverwritePolicy,
     readers: FileAccess,
 ) -> Result<(), CommandFailure> {
     let folder = match path.parent() {
@@ -53,8 +41,8 @@ pub(crate) fn write_new(
         .map_err(failed)?;
     file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
     let kept = match existing {
-        ExistingFilePolicy::Replace => file.persist(path),
-        ExistingFilePolicy::Keep => file.persist_noclobber(path),
+        OverwritePolicy::Overwrite => file.persist(path),
+        OverwritePolicy::Keep => file.persist_noclobber(path),
     };
     kept.map(drop).map_err(|error| match error.error.kind() {
         std::io::ErrorKind::AlreadyExists => already_there(path),
@@ -122,14 +110,14 @@ mod tests {
     fn an_existing_file_is_replaced_only_on_request() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("deep/er/a.md");
-        write_new(&path, "one", ExistingFilePolicy::Keep, FileAccess::Owner).unwrap();
+        write_new(&path, "one", OverwritePolicy::Keep, FileAccess::Owner).unwrap();
         let refused =
-            write_new(&path, "two", ExistingFilePolicy::Keep, FileAccess::Owner).unwrap_err();
+            write_new(&path, "two", OverwritePolicy::Keep, FileAccess::Owner).unwrap_err();
         assert_eq!(refused.code, "FILE_EXISTS");
         assert_eq!(fs::read_to_string(&path).unwrap(), "one");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
 
-        write_new(&path, "three", ExistingFilePolicy::Replace, FileAccess::Everyone).unwrap();
+        write_new(&path, "three", OverwritePolicy::Overwrite, FileAccess::Everyone).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "three");
         let left: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().collect();
         assert_eq!(left.len(), 1, "no temporary file is left behind");

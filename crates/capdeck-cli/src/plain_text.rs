@@ -5,6 +5,7 @@
 
 use std::fmt::Display;
 
+use capdeck_catalog::is_unprintable;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
@@ -52,7 +53,7 @@ fn plain_letters(text: &str, shown_as: impl Fn(char) -> Option<char>) -> String 
     for letter in text.chars() {
         match shown_as(letter) {
             Some(other) => shown.push(other),
-            None if letter.is_control() || is_invisible(letter) => {
+            None if is_unprintable(letter) => {
                 shown.extend(letter.escape_unicode());
             }
             None => shown.push(letter),
@@ -82,18 +83,6 @@ pub(crate) fn without_nulls(mut object: Value) -> Value {
         members.retain(|_, value| !value.is_null());
     }
     object
-}
-
-/// Characters that take no room but change how others are read.
-fn is_invisible(letter: char) -> bool {
-    matches!(
-        letter,
-        '\u{200b}'..='\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{2069}'
-            | '\u{feff}'
-            | '\u{e0000}'..='\u{e007f}'
-    )
 }
 
 #[cfg(test)]

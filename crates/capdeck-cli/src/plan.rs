@@ -11,19 +11,14 @@ use crate::plain_text::{command_line, one_line, written};
 pub(crate) fn plan(definition: &Definition) -> Vec<String> {
     let mut lines = match &definition.backend {
         Backend::Mcp(server) => mcp(server),
-        Backend::OpenApi(api) => api_plan(
-            api,
-            [&api.spec_path, &api.spec_url],
-            api.base_url.as_ref(),
-            &api.requests.auth,
-        ),
+        Backend::OpenApi(api) => {
+            api_plan(api, [&api.spec_path, &api.spec_url], api.base_url.as_ref())
+        }
         Backend::GoogleDiscovery(api) => {
-            let sources = [&api.discovery_path, &api.discovery_url];
-            api_plan(api, sources, api.base_url.as_ref(), &api.requests.auth)
+            api_plan(api, [&api.discovery_path, &api.discovery_url], api.base_url.as_ref())
         }
         Backend::GraphQl(api) => {
-            let sources = [&api.schema_path, &api.schema_url];
-            api_plan(api, sources, Some(&api.endpoint_url), &api.requests.auth)
+            api_plan(api, [&api.schema_path, &api.schema_url], Some(&api.endpoint_url))
         }
         Backend::Http(api) => http(api),
         Backend::Cli(tools) => cli(tools),
@@ -80,15 +75,12 @@ fn api_plan(
     api: &impl HttpBlock,
     sources: [&Option<String>; 2],
     base_url: Option<&String>,
-    auth: &BackendAuth,
 ) -> Vec<String> {
-    let described = sources.into_iter().flatten();
-    let mut lines: Vec<String> = described
-        .map(|source| format!("reads its description from {}", one_line(source)))
-        .collect();
+    let line = |source: &String| format!("reads its description from {}", one_line(source));
+    let mut lines: Vec<String> = sources.into_iter().flatten().map(line).collect();
     lines.extend(base_url.map(|url| format!("sends requests to {}", one_line(url))));
     lines.extend(private_network(api));
-    lines.extend(sign_in(auth));
+    lines.extend(sign_in(&api.requests().auth));
     lines
 }
 

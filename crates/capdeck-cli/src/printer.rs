@@ -36,10 +36,13 @@ pub(crate) struct Printer {
     quiet: bool,
     /// What was not said because it is to be quiet.
     unsaid: Mutex<String>,
-    stdout: ColorPalette,
-    stderr: ColorPalette,
-    stdout_is_terminal: bool,
-    stderr_is_terminal: bool,
+    /// The colours of stdout.
+    pub(crate) palette: ColorPalette,
+    /// The colours of stderr.
+    pub(crate) note_palette: ColorPalette,
+    pub(crate) stdout_is_terminal: bool,
+    /// True when notes are read by a person at a terminal.
+    pub(crate) stderr_is_terminal: bool,
     /// The first failed write to stdout that was no closed pipe.
     lost: OnceLock<io::Error>,
 }
@@ -57,8 +60,8 @@ impl Printer {
             is_json: AtomicBool::new(args.json),
             quiet: args.quiet,
             unsaid: Mutex::default(),
-            stdout: palette(stdout),
-            stderr: palette(stderr),
+            palette: palette(stdout),
+            note_palette: palette(stderr),
             stdout_is_terminal: stdout,
             stderr_is_terminal: stderr,
             lost: OnceLock::new(),
@@ -72,25 +75,6 @@ impl Printer {
     /// Data is JSON from now on: the flag was found late, among the flags of a tool.
     pub(crate) fn switch_to_json(&self) {
         self.is_json.store(true, Ordering::Relaxed);
-    }
-
-    /// The colours of stdout.
-    pub(crate) fn palette(&self) -> ColorPalette {
-        self.stdout
-    }
-
-    /// The colours of stderr.
-    pub(crate) fn note_palette(&self) -> ColorPalette {
-        self.stderr
-    }
-
-    /// True when notes are read by a person at a terminal.
-    pub(crate) fn stderr_is_terminal(&self) -> bool {
-        self.stderr_is_terminal
-    }
-
-    pub(crate) fn stdout_is_terminal(&self) -> bool {
-        self.stdout_is_terminal
     }
 
     /// The columns of the terminal that stdout is, if it is one.
@@ -116,12 +100,8 @@ impl Printer {
     /// because a person must see what they agree to.
     pub(crate) fn confirm(&self, question: &str) -> bool {
         let unsaid = std::mem::take(&mut *self.buffered());
-        self.write_stderr(&format!("{unsaid}{question} [y/N] "));
-        let mut answer = String::new();
-        if io::stdin().read_line(&mut answer).is_err() {
-            return false;
-        }
-        is_yes(&answer)
+        let answer = TerminalPrompt(()).line(&format!("{unsaid}{question} [y/N] "));
+        answer.is_some_and(|answer| is_yes(&answer))
     }
 
     /// Asks a question that must be agreed to. `refused`: what to say where no one can be asked; `declined`: what did not
@@ -152,10 +132,7 @@ impl Printer {
 
     /// Writes text that others wrote. On a terminal it must not move the cursor.
     pub(crate) fn foreign(&self, text: &str) {
-        match self.stdout_is_terminal {
-            true => self.data(&lines(text)),
-            false => self.data(text),
-        }
+        if self.stdout_is_terminal { self.data(&lines(text)) } else { self.data(text) }
     }
 
     /// Writes one JSON value to stdout, indented.
@@ -205,7 +182,7 @@ impl Printer {
 
     /// Says something that may need action, unless they asked for quiet.
     pub(crate) fn warn(&self, text: &str) {
-        let label = self.stderr.paint(TextStyle::Careful, "warning:");
+        let label = self.note_palette.paint(TextStyle::Careful, "warning:");
         self.note(&format!("{label} {text}"));
     }
 
@@ -215,13 +192,13 @@ impl Printer {
             self.json(&failure.to_json());
             return;
         }
-        let label = self.stderr.paint(TextStyle::Bad, "error:");
+        let label = self.note_palette.paint(TextStyle::Bad, "error:");
         let mut text = format!("{label} {}\n", one_line(&failure.message));
         if let Some(said) = &failure.said {
             text.push_str(&format!("{}\n", said.trim_end()));
         }
         if let Some(hint) = &failure.hint {
-            let label = self.stderr.paint(TextStyle::Strong, "hint:");
+            let label = self.note_palette.paint(TextStyle::Strong, "hint:");
             text.push_str(&format!("{label} {}\n", one_line(hint)));
         }
         // An error is shown even when everything else is to be quiet.
@@ -235,7 +212,15 @@ impl Printer {
 
     /// A spinner with a text, shown only on a terminal.
     pub(crate) fn progress(&self, text: &str) -> ProgressSpinner {
-        ProgressSpinner((self.stderr_is_terminal && !self.quiet).then(|| spinner(text)))
+        if !self.stderr_is_terminal || self.quiet {
+            return ProgressSpinner(ProgressBar::hidden());
+        }
+        let bar = ProgressBar::new_spinner().with_message(text.to_owned());
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(100));
+        ProgressSpinner(bar)
     }
 
     /// Whether everything written to stdout arrived; a reader that left early is no failure.
@@ -266,7 +251,7 @@ impl Printer {
 
     fn write_stderr(&self, text: &str) {
         // Nothing is left to tell a failure to.
-        let _unheard = io::stderr().lock().write_all(text.as_bytes());
+        let _ignored = io::stderr().lock().write_all(text.as_bytes());
     }
 }
 
@@ -284,7 +269,7 @@ pub(crate) trait TerminalUser {
 
 impl TerminalUser for TerminalPrompt {
     fn say(&mut self, text: &str) {
-        // A terminal that is gone cannot be told so.
+        // A terminal that is gone cannot show the failure.
         drop(writeln!(io::stderr().lock(), "{text}"));
     }
 
@@ -350,32 +335,18 @@ pub(crate) fn is_yes(answer: &str) -> bool {
 
 /// A spinner that vanishes when dropped.
 #[derive(Debug)]
-pub(crate) struct ProgressSpinner(Option<ProgressBar>);
-
-fn spinner(text: &str) -> ProgressBar {
-    let bar = ProgressBar::new_spinner();
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
-        bar.set_style(style);
-    }
-    bar.set_message(text.to_owned());
-    bar.enable_steady_tick(Duration::from_millis(100));
-    bar
-}
+pub(crate) struct ProgressSpinner(ProgressBar);
 
 impl ProgressSpinner {
     /// Says what goes on now.
     pub(crate) fn say(&self, text: &str) {
-        if let Some(bar) = &self.0 {
-            bar.set_message(text.to_owned());
-        }
+        self.0.set_message(text.to_owned());
     }
 }
 
 impl Drop for ProgressSpinner {
     fn drop(&mut self) {
-        if let Some(bar) = &self.0 {
-            bar.finish_and_clear();
-        }
+        self.0.finish_and_clear();
     }
 }
 

@@ -40,7 +40,7 @@ pub(crate) fn run(words: Vec<OsString>, env: EnvVars) -> ExitStatus {
             _ => Some("debug"),
         };
         if let Some(directives) = env.log.as_deref().or(directives) {
-            start_log(directives, printer.note_palette() == ColorPalette::Colored)?;
+            start_log(directives, printer.note_palette == ColorPalette::Colored)?;
         }
         let context = CommandContext { global: args.global, env, printer: &printer };
         args.command.run(&context)
@@ -68,7 +68,7 @@ fn print_parse_error(error: &clap::Error, words: &[OsString], plain: bool) -> Ex
     };
     match error.kind() {
         ClapKind::DisplayHelp | ClapKind::DisplayVersion => {
-            printer.data(&text(printer.palette()));
+            printer.data(&text(printer.palette));
             ExitStatus::Done
         }
         _ if wants_json => {
@@ -77,7 +77,7 @@ fn print_parse_error(error: &clap::Error, words: &[OsString], plain: bool) -> Ex
             failure.status
         }
         _ => {
-            printer.raw_error(&text(printer.note_palette()));
+            printer.raw_error(&text(printer.note_palette));
             ExitStatus::WrongUsage
         }
     }

@@ -107,17 +107,13 @@ impl CommandSettings {
         &self,
         key: Option<&Secret>,
     ) -> Result<(Host, Option<String>), CommandFailure> {
-        self.check_folders()?;
-        let mut settings =
-            HostSettings { starter: Vec::new(), ..self.host_settings(ProcessLifetime::Lasting) };
+        let mut settings = self.host_settings(ProcessLifetime::Lasting)?;
+        settings.starter = Vec::new();
         let variable = key.map(|key| {
             let name = format!("CAPDECK_ATTACHED_{}", random_secret());
-            let known = settings
-                .environment
-                .iter()
-                .map(|(name, value)| (name.to_owned(), value.to_owned()));
-            let with_key = known.chain([(name.clone(), key.expose().to_owned())]).collect();
-            settings.environment = with_key;
+            let known = settings.environment.iter();
+            let known = known.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            settings.environment = known.chain([(name.clone(), key.expose().to_owned())]).collect();
             name
         });
         Ok((Host::open(settings), variable))
@@ -125,14 +121,12 @@ impl CommandSettings {
 
     /// Opens the host. Broken files never fail this; a deck that is no folder does.
     pub(crate) fn open_host(&self) -> Result<Host, CommandFailure> {
-        self.check_folders()?;
-        Ok(Host::open(self.host_settings(ProcessLifetime::Passing)))
+        Ok(Host::open(self.host_settings(ProcessLifetime::Passing)?))
     }
 
     /// The same for a command that runs until it is stopped.
     pub(crate) fn open_lasting_host(&self) -> Result<Host, CommandFailure> {
-        self.check_folders()?;
-        Ok(Host::open(self.host_settings(ProcessLifetime::Lasting)))
+        Ok(Host::open(self.host_settings(ProcessLifetime::Lasting)?))
     }
 
     /// The way to the capsules for a short command. Needs no deck.
@@ -140,13 +134,13 @@ impl CommandSettings {
         self.capsule_client(ProcessLifetime::Passing)
     }
 
-    fn capsule_client(&self, standing: ProcessLifetime) -> SharedCapsuleService {
+    fn capsule_client(&self, lifetime: ProcessLifetime) -> SharedCapsuleService {
         SharedCapsuleService::new(SharedCapsulesSettings {
             folder: self.data_dir.clone(),
             schemes: self.capsule_schemes.clone(),
             audit: self.capsule_audit,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            standing,
+            standing: lifetime,
         })
     }
 
@@ -222,8 +216,10 @@ impl CommandSettings {
         }
     }
 
-    fn host_settings(&self, standing: ProcessLifetime) -> HostSettings {
-        HostSettings {
+    fn host_settings(&self, lifetime: ProcessLifetime) -> Result<HostSettings, CommandFailure> {
+        self.check_folders()?;
+        let executable = self.executable.clone();
+        Ok(HostSettings {
             user_roots: self.user_roots.clone(),
             project: self.project.clone(),
             starter: starter_deck(),
@@ -231,15 +227,13 @@ impl CommandSettings {
             cache_dir: self.cache_dir.clone(),
             environment: self.environment.clone(),
             vault: self.vault.clone(),
-            guardian: self
-                .executable
-                .clone()
+            guardian: executable
                 .map(|program| GuardianCommand { program, args: vec![GUARDIAN.into()] }),
             sandbox: self.worker(),
             default_exposure: Exposure::CodeModeAndSearch,
-            capsules: Some(Arc::new(self.capsule_client(standing))),
+            capsules: Some(Arc::new(self.capsule_client(lifetime))),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-        }
+        })
     }
 }
 
@@ -336,7 +330,6 @@ const FILES: [(&str, &str); 2] =
 /// Facts about the machine; also what `init` writes as an example.
 pub(crate) const MACHINE: &str = include_str!("../starter/machine.md");
 
-/// The starter deck as source files.
 pub(crate) fn starter_deck() -> Vec<SourceFile> {
     FILES
         .map(|(id, text)| SourceFile {

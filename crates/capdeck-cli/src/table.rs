@@ -27,7 +27,6 @@ pub(crate) struct TableCell {
 }
 
 impl TextTable {
-    /// One row for each item.
     pub(crate) fn new<T, const COLUMNS: usize>(
         heading: [&'static str; COLUMNS],
         items: impl IntoIterator<Item = T>,
@@ -37,17 +36,13 @@ impl TextTable {
         Self { heading: heading.to_vec(), rows }
     }
 
-    /// Prints the table to stdout.
     pub(crate) fn print(&self, printer: &Printer) {
-        printer.data(&self.render(printer.palette(), printer.width()));
+        printer.data(&self.render(printer.palette, printer.width()));
     }
 
     /// The same; a table without rows is a note that says so.
     pub(crate) fn print_or(&self, nothing: &str, printer: &Printer) {
-        match self.rows.is_empty() {
-            true => printer.note(nothing),
-            false => self.print(printer),
-        }
+        if self.rows.is_empty() { printer.note(nothing) } else { self.print(printer) }
     }
 
     /// The table as text. Only the last column is cut, and only when a width is given.

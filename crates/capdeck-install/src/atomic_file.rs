@@ -6,13 +6,27 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A file could not be replaced. What stood there still stands.
+/// A file could not be replaced. Its former content is intact.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write `{}`: {source}", path.display())]
 pub struct WriteError {
     pub path: PathBuf,
     #[source]
     pub source: io::Error,
+}
+
+/// Whether something that others wrote, or changed since, is replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OverwritePolicy {
+    Keep,
+    Overwrite,
+}
+
+impl OverwritePolicy {
+    /// What a flag such as `--force` asks for.
+    pub fn of(force: bool) -> Self {
+        if force { Self::Overwrite } else { Self::Keep }
+    }
 }
 
 /// Writes a file of Capdeck's own that only the person may read.
@@ -85,7 +99,7 @@ fn write_beside(
     Ok(true)
 }
 
-/// The lock of a folder. Held until it is dropped, or until the process ends in whatever way.
+/// The lock of a folder. Held until it is dropped, or until the process ends.
 #[derive(Debug)]
 pub struct FolderLock(#[expect(dead_code, reason = "held for its lock")] File);
 

@@ -7,6 +7,7 @@ mod table;
 
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use self::entry::ServerEntryShape;
@@ -24,19 +25,20 @@ pub struct AgentClient {
     /// The file of the person, if it has one.
     user: Option<ClientFilePlace>,
     /// The file of a project, if it has one.
-    project: Option<ClientFilePlace>,
+    pub(crate) project: Option<ClientFilePlace>,
     /// The scope that is meant when none is named.
     pub default_scope: ClientScope,
     pub format: FileFormat,
     /// The keys that lead to the map of servers.
-    container: &'static [&'static str],
+    pub(crate) container: &'static [&'static str],
     shape: ServerEntryShape,
     /// Whether it starts programs without the `PATH` of a shell.
     pub is_desktop_app: bool,
 }
 
 /// Whom an entry is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ClientScope {
     /// One person, in every project.
     User,
@@ -58,9 +60,9 @@ pub struct ClientFolders {
 
 /// A file relative to a folder. Of several names the first that exists is meant, else the first.
 #[derive(Debug, Clone, Copy)]
-struct ClientFilePlace {
+pub(crate) struct ClientFilePlace {
     base: ClientBaseFolder,
-    names: &'static [&'static str],
+    pub(crate) names: &'static [&'static str],
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -92,16 +94,6 @@ impl AgentClient {
 
     /// A client with files of the common form.
     pub(crate) const COMMON: &Self = &table::COMMON_CLIENT;
-
-    /// The file of a project by its first name; empty where it has none.
-    pub(crate) fn project_file_name(&self) -> &'static str {
-        self.project.and_then(|place| place.names.first().copied()).unwrap_or_default()
-    }
-
-    /// The first of the keys that lead to the map of servers.
-    pub(crate) fn servers_key(&self) -> &'static str {
-        self.container.first().copied().unwrap_or_default()
-    }
 
     /// The scopes it has a file for.
     pub fn scopes(&self) -> Vec<ClientScope> {
@@ -214,21 +206,14 @@ impl ToolLists {
     /// Takes a key that is such a list. False for every other key.
     fn take(&mut self, key: &str, value: &Value) -> bool {
         let Some(names) = names(value) else { return false };
-        if NOT.contains(&key) {
-            self.not.extend(names);
-        } else if ONLY.contains(&key) {
-            // Goose writes an empty list for all of them, Copilot a star. An empty list of others is not understood here.
-            if names.iter().any(|name| name == "*")
-                || (key == "available_tools" && names.is_empty())
-            {
-                return true;
-            }
-            if names.is_empty() {
-                return false;
-            }
-            self.only = Some(names);
-        } else {
-            return false;
+        // Goose writes an empty list for all of them, Copilot a star. An empty list of others is not understood here.
+        let is_all =
+            names.iter().any(|name| name == "*") || (key == "available_tools" && names.is_empty());
+        match (NOT.contains(&key), ONLY.contains(&key)) {
+            (true, _) => self.not.extend(names),
+            (_, true) if is_all => {}
+            (_, true) if !names.is_empty() => self.only = Some(names),
+            _ => return false,
         }
         true
     }

@@ -11,10 +11,10 @@ use std::{io, path::PathBuf};
 use capdeck_definition::sha256_hex;
 use serde_json::{Map, Value};
 
-use self::entry_record::{ClientEntryRecord, FoundEntry};
+use self::entry_record::{ClientEntryRecord, FoundEntry, missing_folders};
 use crate::{
-    atomic_file::WriteError,
-    edit::{ConfigDocument, DocumentStep, EditError, SyntaxError},
+    atomic_file::{OverwritePolicy, WriteError},
+    edit::{ConfigDocument, DocumentStep, EditError, SyntaxError, TextSplice},
 };
 
 pub use self::{
@@ -22,14 +22,7 @@ pub use self::{
     plan::{ClientEntryChange, ClientEntryPlan},
 };
 
-/// What may be done to an entry that is not ours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ForeignPolicy {
-    Keep,
-    Replace,
-}
-
-/// What stands under a name.
+/// What a name holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryPresence {
     Absent,
@@ -51,22 +44,12 @@ pub fn presence(
     })
 }
 
-/// Plans the entry into the file.
+/// Plans the entry into the file, in the place of others if any are named. [`plan_disconnect`] takes the change back whole.
 pub fn plan_connect(
     target: &ClientEntryTarget,
     entry: &Value,
-    foreign: ForeignPolicy,
-    records: &ClientEntryRecords,
-) -> Result<ClientEntryPlan, ConnectError> {
-    plan_takeover(target, entry, &[], foreign, records)
-}
-
-/// Plans the entry into the file in the place of others, as one change that [`plan_disconnect`] takes back whole.
-pub fn plan_takeover(
-    target: &ClientEntryTarget,
-    entry: &Value,
     replaced: &[String],
-    foreign: ForeignPolicy,
+    foreign: OverwritePolicy,
     records: &ClientEntryRecords,
 ) -> Result<ClientEntryPlan, ConnectError> {
     let found = target.read()?;
@@ -79,11 +62,11 @@ pub fn plan_takeover(
         return Ok(ClientEntryPlan::unchanged(target, found));
     }
     let is_ours = existing.as_ref().is_some_and(|existing| owns(record.as_ref(), existing));
-    if existing.is_some() && !is_ours && foreign == ForeignPolicy::Keep {
+    if existing.is_some() && !is_ours && foreign == OverwritePolicy::Keep {
         let (name, file) = (target.name.clone(), target.file.clone());
         return Err(ConnectError::Taken { name, file });
     }
-    // What stood there before we did, so that taking it back leads there however often the entry is renewed.
+    // The text without our entry, so that taking it back leads there however often the entry is renewed.
     let base =
         if is_ours { without_ours(target, &found, record.as_ref())? } else { found.text.clone() };
     let mut document = target.parse(base.as_deref().unwrap_or_default())?;
@@ -103,11 +86,26 @@ pub fn plan_takeover(
     let made_maps = missing(&document, &path);
     document.set(&path, entry.clone()).map_err(|source| target.cannot_edit(source))?;
     let after = document.text();
-    let mut written =
-        ClientEntryRecord::new(target, base.as_deref(), &after, entry, former, made_maps);
-    if let Some(earlier) = record.filter(|_| is_ours && base.is_none()) {
-        written.made_folders = earlier.made_folders;
-    }
+    let made_folders = match (&base, record) {
+        (Some(_), _) => Vec::new(),
+        (None, Some(earlier)) if is_ours => earlier.made_folders,
+        (None, _) => missing_folders(&target.file),
+    };
+    let before = base.as_deref().unwrap_or_default();
+    let written = ClientEntryRecord {
+        client: target.client.id.to_owned(),
+        scope: target.scope.as_str().to_owned(),
+        file: target.file.clone(),
+        name: target.name.clone(),
+        entry: entry.clone(),
+        former,
+        made_maps,
+        made_file: base.is_none(),
+        made_folders,
+        splice: TextSplice::between(before, &after),
+        before: sha256_hex(before),
+        after: sha256_hex(&after),
+    };
     let change =
         if existing.is_some() { ClientEntryChange::Replace } else { ClientEntryChange::Add };
     let (after, record) = (Some(after), Some(written));
@@ -117,7 +115,7 @@ pub fn plan_takeover(
 /// Plans the entry out of the file.
 pub fn plan_disconnect(
     target: &ClientEntryTarget,
-    foreign: ForeignPolicy,
+    foreign: OverwritePolicy,
     records: &ClientEntryRecords,
 ) -> Result<ClientEntryPlan, ConnectError> {
     let found = target.read()?;
@@ -126,7 +124,7 @@ pub fn plan_disconnect(
     let Some(existing) = found.document.get(&path) else {
         return Ok(ClientEntryPlan::unchanged(target, found));
     };
-    if !owns(record.as_ref(), existing) && foreign == ForeignPolicy::Keep {
+    if !owns(record.as_ref(), existing) && foreign == OverwritePolicy::Keep {
         let (name, file) = (target.name.clone(), target.file.clone());
         return Err(ConnectError::NotOurs { name, file });
     }
@@ -157,16 +155,13 @@ fn owns(record: Option<&ClientEntryRecord>, entry: &Value) -> bool {
     is_capdeck(entry) || record.is_some_and(|record| record.entry == *entry)
 }
 
-/// How many steps of a path are there already is how many maps an edit does not make.
+/// How many maps an edit makes on the way: the steps before the last that are not there yet.
 fn missing(document: &ConfigDocument, path: &[DocumentStep]) -> usize {
-    let there = (0..path.len())
-        .take_while(|depth| {
-            path.get(..=*depth)
-                .and_then(|step| document.get(step))
-                .is_some_and(|value| !value.is_null())
-        })
-        .count();
-    path.len() - 1 - there.min(path.len() - 1)
+    let is_there = |depth: &usize| {
+        let value = path.get(..*depth).and_then(|parents| document.get(parents));
+        value.is_some_and(|value| !value.is_null())
+    };
+    (1..path.len()).len() - (1..path.len()).take_while(is_there).count()
 }
 
 /// Why an entry was not written or taken out.
@@ -232,7 +227,7 @@ fn without_ours(
     {
         return Ok((!record.made_file).then_some(before));
     }
-    // Something else changed: what the file should say is known, and what we wrote may still stand there as it was.
+    // Something else changed: what the file should say is known, and what we wrote may still be there as it was.
     let removed = remove_structurally(target, &found.document, record)?;
     let exact = record.and_then(|record| record.splice.undo_anywhere(text)).filter(|text| {
         target.parse(text).is_ok_and(|document| {

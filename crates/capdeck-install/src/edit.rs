@@ -1,6 +1,6 @@
 //! Edits of configuration files as texts: what is not touched keeps every byte.
 //!
-//! Read [`ConfigDocument`] first. The three formats only say where a value stands and how a new one is written there; that an
+//! Read [`ConfigDocument`] first. The three formats only say where a value is and how a new one is written there; that an
 //! edit did what was meant, and nothing else, is checked by reading the new text again.
 
 mod commas;
@@ -55,7 +55,7 @@ pub enum EditError {
 #[derive(Debug, Clone)]
 pub struct ConfigDocument {
     format: FileFormat,
-    /// A byte order mark is kept out of the way of the parsers.
+    /// A byte order mark, which the parsers do not see.
     has_mark: bool,
     text: String,
     value: Value,
@@ -168,12 +168,6 @@ impl ConfigDocument {
 impl From<&str> for DocumentStep {
     fn from(key: &str) -> Self {
         Self::Key(key.to_owned())
-    }
-}
-
-impl From<usize> for DocumentStep {
-    fn from(index: usize) -> Self {
-        Self::Index(index)
     }
 }
 
@@ -322,7 +316,7 @@ fn set(root: &Value, path: &[DocumentStep], value: Value) -> Result<EditOperatio
     let mut here = root;
     for (depth, step) in path.iter().enumerate() {
         let (before, rest) = path.split_at(depth);
-        // A key without a value stands for an empty map: `extensions:` in YAML.
+        // A key without a value means an empty map: `extensions:` in YAML.
         if here.is_null() {
             let value = wrap(rest, value)?;
             return Ok(match before {

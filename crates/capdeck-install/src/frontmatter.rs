@@ -66,7 +66,7 @@ pub(crate) fn render_field(name: &str, value: &Value) -> String {
     }
 }
 
-/// A value in one line. JSON is YAML; only texts that can mean nothing else stand without quotes.
+/// A value in one line. JSON is YAML; only texts that can mean nothing else are written without quotes.
 fn scalar(value: &Value) -> String {
     let Value::String(text) = value else { return value.to_string() };
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '/' | ' ' | '.');

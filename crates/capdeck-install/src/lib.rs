@@ -16,14 +16,13 @@ mod provider;
 mod secrets;
 mod source;
 
-pub use atomic_file::{FolderLock, WriteError, replace_file};
+pub use atomic_file::{FolderLock, OverwritePolicy, WriteError, replace_file};
 pub use client::{
     AgentClient, ClientFolders, ClientScope, ClientServerEntry, LaunchTarget, ServerFields,
 };
 pub use connect::{
     ClientEntryChange, ClientEntryPlan, ClientEntryRecords, ClientEntryTarget, ConnectError,
-    EntryPresence, ForeignPolicy, is_capdeck, plan_connect, plan_disconnect, plan_takeover,
-    presence,
+    EntryPresence, is_capdeck, plan_connect, plan_disconnect, presence,
 };
 pub use edit::{
     ConfigDocument, DocumentStep, EditError, FileFormat, SyntaxError, TextSplice, keys,
@@ -36,8 +35,8 @@ pub use package::{
     PackageRisk, PackageSource, RiskChange, find_packages,
 };
 pub use project::{
-    AgentEndpoints, ApplyError, ContentFetcher, EditedPolicy, FetchError, FileAction, FileChange,
-    InstallPlan, InstallProblem, InstallRequest, OpenError, PinUse, ProjectInstaller,
+    AgentEndpoints, FetchError, FileAction, FileChange, InstallPlan, InstallProblem,
+    InstallRequest, OpenError, PinUse, ProjectInstaller,
 };
 pub use provider::{
     AgentProvider, HookAgent, HookFile, McpFile, RuleFiles, RuleHeader, SubagentFiles, SubagentForm,

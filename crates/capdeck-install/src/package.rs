@@ -81,11 +81,7 @@ impl PackageError {
                 path.display()
             )),
             Self::Git(error) => error.hint().map(str::to_owned),
-            Self::NoFolder { .. }
-            | Self::NoSuchPackage { .. }
-            | Self::BadContents { .. }
-            | Self::File { .. }
-            | Self::Write(_) => None,
+            _ => None,
         }
     }
 
@@ -94,7 +90,7 @@ impl PackageError {
     }
 }
 
-/// One package on its way into a deck.
+/// A package to be written into a deck.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PackageChange {
     pub package: CapabilityPackage,
@@ -110,7 +106,7 @@ pub struct PackageChange {
     pub has_news: bool,
     /// Whether the deck holds exactly this already, so that only the record is written.
     is_there: bool,
-    /// What stands in its way.
+    /// Why it is not written as it is.
     pub obstacle: Option<PackageObstacle>,
 }
 
@@ -138,7 +134,7 @@ pub enum PackageObstacle {
     Unknown,
 }
 
-/// One package on its way out of a deck.
+/// A package to be removed from a deck.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PackageRemoval {
     pub id: String,
@@ -158,10 +154,7 @@ impl PackageChange {
 impl PackageObstacle {
     /// Whether a person may decide to go on all the same.
     pub fn yields_to_force(self) -> bool {
-        match self {
-            Self::Foreign | Self::Edited | Self::Unknown => true,
-            Self::Broken => false,
-        }
+        self != Self::Broken
     }
 }
 

@@ -1,6 +1,6 @@
 //! Installing what a project's capability file declares into the agents that work there, and taking it back.
 //!
-//! A run has three steps that never mix: content is gathered, a plan compares it with what stands there, and the plan is
+//! A run has three steps that never mix: content is gathered, a plan compares it with what is there, and the plan is
 //! carried out. Read [`ProjectInstaller`] first.
 
 mod blocks;
@@ -35,11 +35,14 @@ use pins::SourcePins;
 use plan::{change, plan};
 use serde::Serialize;
 
-use crate::{atomic_file::FolderLock, git::GitClient, provider::AgentProvider};
+use crate::{
+    atomic_file::{FolderLock, OverwritePolicy, WriteError},
+    git::GitClient,
+    provider::AgentProvider,
+};
 
 pub use gather::PinUse;
-pub use journal::ApplyError;
-pub use plan::{EditedPolicy, FileAction, FileChange};
+pub use plan::{FileAction, FileChange};
 pub use subagents::AgentEndpoints;
 
 /// Installs into one project. While it lives, no other process installs there.
@@ -58,7 +61,7 @@ pub struct InstallRequest<'a> {
     pub file: &'a CapabilityFile,
     pub providers: &'a [&'static AgentProvider],
     pub endpoints: &'a AgentEndpoints,
-    pub edited: EditedPolicy,
+    pub edited: OverwritePolicy,
     pub pin_use: PinUse,
     /// The folders where programs are looked for.
     pub search_path: &'a [PathBuf],
@@ -113,34 +116,34 @@ impl ProjectInstaller {
     }
 
     /// Whether an earlier run was interrupted. Its plan is in force, so it must be finished before another is made.
-    pub fn is_interrupted(&self) -> Result<bool, ApplyError> {
+    pub fn is_interrupted(&self) -> Result<bool, WriteError> {
         InstallJournal::pending(&self.state).map(|pending| pending.is_some())
     }
 
     /// Finishes an interrupted run. Returns the files that changed since, which are not touched.
-    pub fn finish_interrupted(&mut self) -> Result<Vec<PathBuf>, ApplyError> {
+    pub fn finish_interrupted(&mut self) -> Result<Vec<PathBuf>, WriteError> {
         let Some(journal) = InstallJournal::pending(&self.state)? else { return Ok(Vec::new()) };
         let skipped = journal.finish()?;
         let dir = self.state.dir.clone();
-        self.recorded = self.state.manifest().map_err(|source| ApplyError { path: dir, source })?;
+        self.recorded = self.state.manifest().map_err(|source| WriteError { path: dir, source })?;
         Ok(skipped)
     }
 
-    /// What an installation would do.
+    /// What an installation would do. `fetch` returns the body of a successful answer of an address.
     pub fn plan(
         &self,
         request: &InstallRequest<'_>,
         git: &GitClient,
-        fetch: &dyn ContentFetcher,
+        fetch: &dyn Fn(&str) -> Result<Vec<u8>, FetchError>,
     ) -> InstallPlan {
         let InstallRequest { file, providers, endpoints, edited, pin_use, search_path, now } =
             request;
         let mut problems = missing_commands(file, search_path);
-        let old_lock = self.read_lock(&mut problems);
+        let (old_text, old_pins) = self.read_lock(&mut problems);
         let plugin_dir = self.state.plugins();
-        let ways = SourceAccess { git, fetch, cache_dir: &self.cache_dir };
+        let access = SourceAccess { git, fetch, cache_dir: &self.cache_dir };
         let (mut content, pins, found) =
-            gather(file, &self.project, ways, &old_lock.pins, *pin_use, providers, &plugin_dir);
+            gather(file, &self.project, access, &old_pins, *pin_use, providers, &plugin_dir);
         problems.extend(found);
         problems.extend(screen::screen(&mut content, &file.options.security, &self.project));
         let composer = FileComposer {
@@ -154,14 +157,17 @@ impl ProjectInstaller {
         let mut plan = plan(&self.state, &self.recorded, composer.compose(), *edited);
         problems.append(&mut plan.problems);
         plan.problems = problems;
-        self.lock_change(&mut plan, old_lock, &pins, *pin_use, now);
+        plan.manifest.has_lock = self.recorded.has_lock;
+        if plan.can_apply() && !old_pins.is_same(&pins) {
+            self.change_lock(&mut plan, old_text, &pins, *pin_use, now);
+        }
         plan.manifest.providers = providers.iter().map(|one| one.id.to_owned()).collect();
         plan.surface = content::surface(file, &content);
         plan
     }
 
     /// What taking everything back would do.
-    pub fn plan_clean(&self, edited: EditedPolicy) -> InstallPlan {
+    pub fn plan_clean(&self, edited: OverwritePolicy) -> InstallPlan {
         let mut plan = plan(&self.state, &self.recorded, DesiredFiles::default(), edited);
         let path = lock_path(&self.project);
         if self.recorded.has_lock
@@ -174,45 +180,42 @@ impl ProjectInstaller {
 
     /// Carries out a plan. After an error, or when it is interrupted, the next run goes on where this one stopped.
     /// Returns the files that changed in between, which are not touched.
-    pub fn apply(self, plan: InstallPlan) -> Result<Vec<PathBuf>, ApplyError> {
+    pub fn apply(self, plan: &InstallPlan) -> Result<Vec<PathBuf>, WriteError> {
         let InstallPlan { changes, manifest, kept, .. } = plan;
-        if changes.is_empty() && manifest == self.recorded {
+        if changes.is_empty() && *manifest == self.recorded {
             return Ok(Vec::new());
         }
-        InstallJournal::commit(&self.state, &changes, manifest, &kept)?.finish()
+        InstallJournal::commit(&self.state, changes, manifest.clone(), kept)?.finish()
     }
 
-    fn read_lock(&self, problems: &mut Vec<InstallProblem>) -> PreviousLock {
+    /// The text of the lock, if there is one, and what it pins.
+    fn read_lock(&self, problems: &mut Vec<InstallProblem>) -> (Option<String>, SourcePins) {
         let path = lock_path(&self.project);
         match fs::read_to_string(&path) {
             Ok(text) => {
                 let (pins, found) = parse_lock(&text, &path);
                 problems.extend(found);
-                PreviousLock { text: Some(text), pins }
+                return (Some(text), pins);
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => PreviousLock::default(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => {
                 let about = path.display().to_string();
                 problems.push(InstallProblem::error("bad-lock", about, error.to_string()));
-                PreviousLock::default()
             }
         }
+        (None, SourcePins::default())
     }
 
-    /// Adds what happens to the lock. It is touched only when a pin changes.
-    fn lock_change(
+    /// Adds the change of the lock to a plan.
+    fn change_lock(
         &self,
         plan: &mut InstallPlan,
-        old: PreviousLock,
+        old: Option<String>,
         pins: &SourcePins,
         pin_use: PinUse,
         now: &str,
     ) {
         let path = lock_path(&self.project);
-        plan.manifest.has_lock = self.recorded.has_lock;
-        if !plan.can_apply() || old.pins.is_same(pins) {
-            return;
-        }
         if pin_use == PinUse::Frozen {
             let message = "it would change, and --frozen forbids that";
             plan.problems.push(
@@ -222,19 +225,13 @@ impl ProjectInstaller {
             return;
         }
         let new = render_lock(pins, &path, now);
-        plan.manifest.has_lock |= old.text.is_none();
+        plan.manifest.has_lock |= old.is_none();
         let change =
-            change(&path, "lock", old.text.map(String::into_bytes), new.map(String::into_bytes));
+            change(&path, "lock", old.map(String::into_bytes), new.map(String::into_bytes));
         if change.before != change.after {
             plan.changes.push(change);
         }
     }
-}
-
-#[derive(Debug, Default)]
-struct PreviousLock {
-    text: Option<String>,
-    pins: SourcePins,
 }
 
 impl InstallPlan {
@@ -297,7 +294,7 @@ impl InstallProblem {
     }
 
     /// Content that cannot be had.
-    pub(crate) fn bad_source(about: &str, why: impl ToString) -> Self {
+    pub(crate) fn bad_source(about: impl Into<String>, why: impl ToString) -> Self {
         Self::error("bad-source", about, why.to_string())
     }
 
@@ -314,12 +311,6 @@ impl InstallProblem {
     pub fn is_error(&self) -> bool {
         self.severity == DiagnosticSeverity::Error
     }
-}
-
-/// Fetches what stands at an address. Implemented by the command line, called while content is gathered.
-pub trait ContentFetcher {
-    /// The body of a successful answer.
-    fn fetch(&self, url: &str) -> Result<Vec<u8>, FetchError>;
 }
 
 /// An address did not answer with what was asked for.

@@ -1,16 +1,17 @@
 //! The agents that can be installed for, and where each of them looks for what.
 //!
-//! Providers are data. What a field means is decided by those who write the files; a new agent is a new row.
+//! Providers are data. What a field means is decided by those who write the files; a new agent is a new entry of
+//! `provider/providers.json`.
 
-mod rows;
+use std::sync::LazyLock;
 
-use rows::{FOLDED_RULE_PROVIDERS, OWN_RULES, PLAIN_PROVIDERS};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::client::{AgentClient, LaunchTarget};
 
 /// One agent and its places in a project. Paths are relative, with `/` between their parts.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Deserialize)]
 pub struct AgentProvider {
     /// The name in files and on the command line.
     pub id: &'static str,
@@ -29,7 +30,7 @@ pub struct AgentProvider {
 }
 
 /// A folder with one file per rule.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Deserialize)]
 pub struct RuleFiles {
     pub folder: &'static str,
     /// The end of a file's name, with its dot.
@@ -38,7 +39,8 @@ pub struct RuleFiles {
 }
 
 /// What the frontmatter of a rule file says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum RuleHeader {
     /// The file has none.
     Nothing,
@@ -53,17 +55,18 @@ pub enum RuleHeader {
 }
 
 /// A folder with one file per sub-agent.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Deserialize)]
 pub struct SubagentFiles {
     pub folder: &'static str,
     pub form: SubagentForm,
 }
 
 /// How a sub-agent's file is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum SubagentForm {
     /// Markdown; these lines follow name and description in its frontmatter.
-    Markdown { more: &'static [&'static str] },
+    Markdown { more: Vec<String> },
     /// Markdown whose frontmatter also allows the sub-agent the tools of its own server.
     OpenCode,
     /// A TOML file that also configures the sub-agent's own server.
@@ -71,14 +74,15 @@ pub enum SubagentForm {
 }
 
 /// A configuration file that holds hooks under the key `hooks`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct HookFile {
     pub path: &'static str,
     pub agent: HookAgent,
 }
 
 /// The agents that have hooks, each with its own names for events.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum HookAgent {
     ClaudeCode,
     Codex,
@@ -88,21 +92,23 @@ pub enum HookAgent {
 
 impl AgentProvider {
     /// All of them, by id.
-    pub fn all() -> Vec<&'static Self> {
-        let mut all: Vec<&Self> =
-            OWN_RULES.iter().chain(FOLDED_RULE_PROVIDERS).chain(PLAIN_PROVIDERS).collect();
-        all.sort_unstable_by_key(|provider| provider.id);
-        all
+    pub fn all() -> &'static [Self] {
+        // A test reads every entry.
+        static PROVIDERS: LazyLock<Vec<AgentProvider>> = LazyLock::new(|| {
+            serde_json::from_str(include_str!("provider/providers.json")).unwrap_or_default()
+        });
+        &PROVIDERS
     }
 
     /// The provider with this id, in any case.
     pub fn find(id: &str) -> Option<&'static Self> {
-        Self::all().into_iter().find(|provider| provider.id.eq_ignore_ascii_case(id.trim()))
+        Self::all().iter().find(|provider| provider.id.eq_ignore_ascii_case(id.trim()))
     }
 }
 
 /// A configuration file with MCP servers. How it is written is known from the agent that is connected with it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct McpFile {
     /// The id of an agent that has such a file.
     client: &'static str,
@@ -116,12 +122,13 @@ impl McpFile {
     }
 
     pub fn path(&self) -> &'static str {
-        self.client().project_file_name()
+        let names = self.client().project.map(|place| place.names).unwrap_or_default();
+        names.first().copied().unwrap_or_default()
     }
 
     /// The key that holds the servers.
     pub fn servers(&self) -> &'static str {
-        self.client().servers_key()
+        self.client().container.first().copied().unwrap_or_default()
     }
 
     /// The entry as this agent reads it.
@@ -142,6 +149,7 @@ mod tests {
     fn every_row_has_an_id_of_its_own_and_paths_inside_the_project() {
         let all = AgentProvider::all();
         assert_eq!(all.len(), 39);
+        assert!(all.is_sorted_by_key(|one| one.id));
         assert_eq!(all.iter().map(|one| one.id).collect::<BTreeSet<_>>().len(), all.len());
         for provider in all {
             let paths = [

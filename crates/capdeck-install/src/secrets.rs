@@ -107,7 +107,6 @@ pub(crate) fn mask(text: &str) -> String {
 /// A key or a value of a configuration file, whatever its format.
 struct ConfigWord<'a> {
     text: &'a str,
-    /// With its quotes.
     range: std::ops::Range<usize>,
     is_quoted: bool,
 }
@@ -160,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_told_from_settings() {
+    fn secrets_are_distinguished_from_settings() {
         for (name, value, expected) in [
             ("GITHUB_TOKEN", "x", true),
             ("GITHUB_TOKEN", "${GITHUB_TOKEN}", false),

@@ -22,7 +22,7 @@ impl SourceError {
     }
 }
 
-/// What stands at a path below `root`, links followed. It must still be below.
+/// What is at a path below `root`, links followed. It must still be below.
 pub(crate) fn inside(root: &Path, path: &str) -> Result<PathBuf, SourceError> {
     let escapes = || SourceError(format!("`{path}` leads outside its source"));
     let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
@@ -75,7 +75,6 @@ pub(crate) fn find_skill(root: &Path, name: &str) -> Result<PathBuf, SourceError
     }
 }
 
-/// The one file that has this name.
 pub(crate) fn find_file(root: &Path, name: &str) -> Result<PathBuf, SourceError> {
     let (mut found, mut others) = (Vec::new(), Vec::new());
     let stem = Path::new(name).file_stem().map(|stem| stem.to_string_lossy().to_lowercase());
@@ -120,11 +119,8 @@ fn walk(folder: &Path, depth: usize, visit: &mut impl FnMut(&Path, &str)) {
 
 /// Hidden folders are left out, except those where agents keep their skills.
 fn is_searched(folder: &str) -> bool {
-    let is_home_of_skills = || {
-        AgentProvider::all()
-            .iter()
-            .any(|provider| provider.skills.split('/').next() == Some(folder))
-    };
+    let is_home = |provider: &AgentProvider| provider.skills.split('/').next() == Some(folder);
+    let is_home_of_skills = || AgentProvider::all().iter().any(is_home);
     folder != "node_modules" && (!folder.starts_with('.') || is_home_of_skills())
 }
 

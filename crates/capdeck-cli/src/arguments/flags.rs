@@ -4,19 +4,15 @@
 mod tests;
 
 use capdeck_catalog::{RawMembers, nearest};
-use serde_json::{
-    Value,
-    value::{RawValue, to_raw_value},
-};
+use serde_json::{Value, value::RawValue};
 
 use super::{
     not_an_object,
     parameter::{ParameterError, ToolParameter, ToolParameters, missing},
-    value::{ArgumentSource, raw, read_items, read_value},
+    value::{ArgumentSource, raw, read_items, read_value, to_raw},
 };
 use crate::errors::CommandFailure;
 
-/// One flag of the tool.
 struct GivenFlag {
     /// As typed, with its hyphens.
     flag: String,
@@ -83,26 +79,19 @@ pub(crate) fn read_flags(
                     (true, Some(value)) => value,
                     (true, None) => rest.next().ok_or_else(|| needs_value(&flag, "a value"))?,
                     (false, None) => "",
-                    (false, Some(_)) => {
-                        return Err(CommandFailure::usage(format!("`{flag}` takes no value")));
-                    }
+                    (false, Some(_)) => return Err(takes_no_value(&flag)),
                 };
                 own.set(name, text).map_err(CommandFailure::usage)?;
             }
             FlagPlace::Tool { path, parameter, is_negated } => {
                 let text = match value {
-                    Some(value) => Some(value),
-                    None if is_negated => None,
-                    None => next_value(&parameter, &mut rest),
+                    Some(_) if is_negated => return Err(takes_no_value(&flag)),
+                    None if !is_negated => next_value(&parameter, &mut rest),
+                    value => value,
                 };
                 let value = match text {
-                    Some(_) if is_negated => {
-                        return Err(CommandFailure::usage(format!("`{flag}` takes no value")));
-                    }
-                    None if is_negated => FlagMeaning::One(raw(&flag, "false")?),
-                    None if parameter.types().has("boolean") => {
-                        FlagMeaning::One(raw(&flag, "true")?)
-                    }
+                    None if is_negated => FlagMeaning::One(to_raw(&false)?),
+                    None if parameter.types().has("boolean") => FlagMeaning::One(to_raw(&true)?),
                     None => return Err(needs_value(&flag, &parameter.label())),
                     Some(text) => {
                         parse_value(&flag, &source.text(&flag, text)?, &parameter, is_json)?
@@ -159,8 +148,7 @@ fn resolve_flag<'s>(
     };
     if let ParameterError::Ambiguous { names } = unknown {
         let list: Vec<String> = names.iter().map(|name| format!("--{name}")).collect();
-        return Err(CommandFailure::usage(format!("`--{name}` could be several arguments"))
-            .hint(format!("write the name as it is, one of: {}", list.join(", "))));
+        return Err(ambiguous(name, &list));
     }
     if let Some(positive) = name.strip_prefix("no-")
         && let Ok(parameter) = parameters.find(positive)
@@ -175,7 +163,7 @@ fn resolve_flag<'s>(
     if !all_to_tool && let Some((name, takes_value)) = OWN_FLAGS.iter().find(|own| own.0 == name) {
         return Ok(FlagPlace::Own { name, takes_value: *takes_value });
     }
-    match parameters.further() {
+    match parameters.further {
         Some(further) => Ok(tool(vec![name.to_owned()], ToolParameter::further("", further, root))),
         None => Err(unknown_flag(name, unknown, parameters)),
     }
@@ -194,17 +182,12 @@ fn nested<'s>(
     for part in parts {
         let members = parameter.members();
         let at = path.join(".");
-        parameter = match (members.find(part), members.further()) {
+        parameter = match (members.find(part), members.further) {
             (Ok(member), _) => member,
-            (Err(ParameterError::Ambiguous { names }), _) => {
-                return Err(CommandFailure::usage(format!(
-                    "`--{name}` could be several arguments"
-                ))
-                .hint(format!("write the name as it is, one of: {}", names.join(", "))));
-            }
+            (Err(ParameterError::Ambiguous { names }), _) => return Err(ambiguous(name, &names)),
             (Err(_), Some(further)) => {
                 path.push(part.to_owned());
-                parameter = ToolParameter::further("", further, parameter.root());
+                parameter = ToolParameter::further("", further, parameter.root);
                 continue;
             }
             (Err(ParameterError::Unknown { nearest }), None) => {
@@ -247,15 +230,16 @@ fn assemble(
     }
     for (path, items) in lists {
         let flag = format!("--{}", path.join("."));
-        let list = to_raw_value(&items).map_err(|error| CommandFailure::bug(error.to_string()))?;
-        insert(&mut arguments, &flag, &path, list)?;
+        insert(&mut arguments, &flag, &path, to_raw(&items)?)?;
     }
     let lacking: Vec<&ToolParameter<'_>> = missing(parameters, &arguments).collect();
     if !lacking.is_empty() {
-        return Err(missing_arguments(&lacking));
+        let flags = lacking.iter().map(|one| format!("--{} <{}>", one.flag(), one.label()));
+        let flags: Vec<String> = flags.collect();
+        return Err(CommandFailure::usage(format!("missing: {}", flags.join(", "))));
     }
     if is_changed {
-        to_raw_value(&arguments).map_err(|error| CommandFailure::bug(error.to_string()))
+        to_raw(&arguments)
     } else {
         // The text goes on as it is, so that no number and no order changes on the way.
         serde_json::from_str(whole).map_err(|error| not_an_object(&error))
@@ -280,19 +264,21 @@ fn insert(
         None => RawMembers::new(),
     };
     insert(&mut inner, flag, rest, value)?;
-    let inner = to_raw_value(&inner).map_err(|error| CommandFailure::bug(error.to_string()))?;
-    object.insert(name.clone(), inner);
+    object.insert(name.clone(), to_raw(&inner)?);
     Ok(())
 }
 
-fn missing_arguments(lacking: &[&ToolParameter<'_>]) -> CommandFailure {
-    let flags: Vec<String> =
-        lacking.iter().map(|one| format!("--{} <{}>", one.flag(), one.label())).collect();
-    CommandFailure::usage(format!("missing: {}", flags.join(", ")))
+fn ambiguous(name: &str, names: &[String]) -> CommandFailure {
+    CommandFailure::usage(format!("`--{name}` could be several arguments"))
+        .hint(format!("write the name as it is, one of: {}", names.join(", ")))
 }
 
 fn given_twice(flag: &str) -> CommandFailure {
     CommandFailure::usage(format!("`{flag}` is given twice"))
+}
+
+fn takes_no_value(flag: &str) -> CommandFailure {
+    CommandFailure::usage(format!("`{flag}` takes no value"))
 }
 
 fn needs_value(flag: &str, label: &str) -> CommandFailure {
@@ -373,7 +359,7 @@ pub(crate) const OWN_FLAGS: [(&str, bool); 8] = [
     ("yes", false),
 ];
 
-/// Flags of every command, which must stand before the group.
+/// Flags of every command, which must be before the group.
 pub(super) const GLOBAL_FLAGS: [&str; 5] = ["project", "config", "quiet", "verbose", "color"];
 
 impl ShellFlags {

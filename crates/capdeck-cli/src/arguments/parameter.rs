@@ -17,7 +17,7 @@ pub(crate) struct ToolParameter<'s> {
     pub(crate) is_required: bool,
     /// Whether another argument would be typed alike, so that only the name itself tells them apart.
     is_ambiguous: bool,
-    root: &'s Value,
+    pub(super) root: &'s Value,
 }
 
 /// All arguments of an object schema.
@@ -25,7 +25,7 @@ pub(crate) struct ToolParameter<'s> {
 pub(crate) struct ToolParameters<'s> {
     all: Vec<ToolParameter<'s>>,
     /// What further arguments look like, where the schema allows any.
-    further: Option<&'s Value>,
+    pub(super) further: Option<&'s Value>,
     root: &'s Value,
 }
 
@@ -46,7 +46,10 @@ impl<'s> ToolParameters<'s> {
     pub(super) fn within(schema: &'s Value, root: &'s Value) -> Self {
         let mut parameters = Self { all: Vec::new(), further: None, root };
         parameters.collect(schema, true, 0);
-        parameters.mark_ambiguous();
+        let words: Vec<String> = parameters.all.iter().map(|one| command_word(one.name)).collect();
+        for (one, word) in parameters.all.iter_mut().zip(&words) {
+            one.is_ambiguous = words.iter().filter(|other| *other == word).count() > 1;
+        }
         let schema = resolve(schema, root);
         parameters.further = match schema.get("additionalProperties") {
             Some(Value::Bool(false)) => None,
@@ -62,12 +65,6 @@ impl<'s> ToolParameters<'s> {
         self.all.iter()
     }
 
-    /// True when arguments that the schema does not name are allowed.
-    pub(super) fn further(&self) -> Option<&'s Value> {
-        self.further
-    }
-
-    /// The argument of this name, or of this flag.
     pub(super) fn find(&self, flag: &str) -> Result<ToolParameter<'s>, ParameterError> {
         if let Some(exact) = self.all.iter().find(|one| one.name == flag) {
             return Ok(*exact);
@@ -87,13 +84,6 @@ impl<'s> ToolParameters<'s> {
         }
     }
 
-    fn mark_ambiguous(&mut self) {
-        let words: Vec<String> = self.all.iter().map(|one| command_word(one.name)).collect();
-        for (one, word) in self.all.iter_mut().zip(&words) {
-            one.is_ambiguous = words.iter().filter(|other| *other == word).count() > 1;
-        }
-    }
-
     /// Members of the schema, of what it is made of, and of its alternatives. Only what always holds is required.
     fn collect(&mut self, schema: &'s Value, always: bool, depth: usize) {
         if depth > MAX_DEPTH {
@@ -101,10 +91,7 @@ impl<'s> ToolParameters<'s> {
         }
         let root = self.root;
         let schema = resolve(schema, root);
-        let required: Vec<&str> = match schema.get("required").and_then(Value::as_array) {
-            Some(names) if always => names.iter().filter_map(Value::as_str).collect(),
-            _ => Vec::new(),
-        };
+        let required = schema.get("required").and_then(Value::as_array).filter(|_| always);
         let properties = schema.get("properties").and_then(Value::as_object);
         for (name, property) in properties.into_iter().flatten() {
             if !self.all.iter().any(|known| known.name == name) {
@@ -117,7 +104,8 @@ impl<'s> ToolParameters<'s> {
             }
         }
         for known in &mut self.all {
-            known.is_required |= required.contains(&known.name);
+            known.is_required |=
+                required.is_some_and(|names| names.iter().any(|name| name == known.name));
         }
     }
 }
@@ -131,10 +119,6 @@ impl<'s> ToolParameter<'s> {
     /// The name as a flag, without the hyphens before it.
     pub(crate) fn flag(&self) -> String {
         if self.is_ambiguous { self.name.to_owned() } else { command_word(self.name) }
-    }
-
-    pub(super) fn root(&self) -> &'s Value {
-        self.root
     }
 
     pub(super) fn types(&self) -> SchemaTypes {
@@ -217,11 +201,10 @@ fn choices<'s>(schema: &'s Value, root: &'s Value, depth: usize) -> Option<Vec<&
     if let Some(value) = schema.get("const") {
         return Some(vec![value]);
     }
-    let is_null = |branch: &Value| branch.get("type").and_then(Value::as_str) == Some("null");
     let branches = schema.get("anyOf").or_else(|| schema.get("oneOf"))?.as_array()?;
     let mut all = Vec::new();
     for branch in branches {
-        if is_null(resolve(branch, root)) {
+        if resolve(branch, root).get("type").is_some_and(|kind| kind == "null") {
             all.push(&Value::Null);
         } else {
             all.extend(choices(branch, root, depth + 1)?);
@@ -241,7 +224,6 @@ pub(super) fn missing<'p, 's>(
 /// Schemas that are looked at for one argument. Alternatives that refer to alternatives multiply.
 const MAX_SCHEMAS: usize = 1_000;
 
-/// The names of the types that there are.
 const TYPES: [&str; 7] = ["string", "array", "number", "integer", "boolean", "object", "null"];
 
 /// The types a value may have. None at all means the schema does not say.
@@ -320,7 +302,6 @@ fn type_of(value: &Value) -> &'static str {
     }
 }
 
-/// The schema of one property of an object schema.
 pub(super) fn property<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
     resolve(schema, schema).get("properties")?.get(key)
 }
@@ -328,13 +309,10 @@ pub(super) fn property<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
 /// The schema of a list's items, also when the list is one of several forms.
 pub(super) fn items<'a>(schema: &'a Value, root: &'a Value) -> Option<&'a Value> {
     let schema = resolve(schema, root);
-    let direct = schema.get("items");
-    direct.or_else(|| {
+    schema.get("items").or_else(|| {
         let branches = ["anyOf", "oneOf", "allOf"].into_iter();
-        branches
-            .filter_map(|key| schema.get(key)?.as_array())
-            .flatten()
-            .find_map(|branch| resolve(branch, root).get("items"))
+        let mut branches = branches.filter_map(|key| schema.get(key)?.as_array()).flatten();
+        branches.find_map(|branch| resolve(branch, root).get("items"))
     })
 }
 

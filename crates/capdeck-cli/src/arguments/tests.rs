@@ -89,7 +89,7 @@ fn the_given_object_is_kept_to_the_letter() {
 }
 
 #[test]
-fn mistakes_are_told() {
+fn mistakes_are_reported() {
     check(
         Some("[1]"),
         &[],

@@ -3,6 +3,7 @@
 use std::{fs::File, io::Read};
 
 use capdeck_catalog::nearest;
+use serde::Serialize;
 use serde_json::{
     Value,
     value::{RawValue, to_raw_value},
@@ -27,8 +28,7 @@ pub(super) fn read_value(
         return Ok(json.to_owned());
     }
     if types.has("string") || types.is_open() {
-        return to_raw_value(text)
-            .map_err(|error| CommandFailure::usage(format!("`{flag}`: {error}")));
+        return to_raw(text);
     }
     let failure =
         CommandFailure::usage(format!("`{flag}` takes {}, not `{text}`", article(parameter)));
@@ -77,10 +77,15 @@ pub(super) fn raw(flag: &str, text: &str) -> Result<Box<RawValue>, CommandFailur
         .map_err(|error| CommandFailure::usage(format!("`{flag}` is not JSON: {error}")))
 }
 
+/// A value as JSON text.
+pub(crate) fn to_raw(value: &(impl Serialize + ?Sized)) -> Result<Box<RawValue>, CommandFailure> {
+    to_raw_value(value).map_err(|error| CommandFailure::bug(error.to_string()))
+}
+
 fn choose(flag: &str, text: &str, choices: &[&Value]) -> Result<Box<RawValue>, CommandFailure> {
     let found = choices.iter().find(|choice| plain(choice) == text);
     if let Some(choice) = found {
-        return to_raw_value(choice).map_err(|error| CommandFailure::bug(error.to_string()));
+        return to_raw(choice);
     }
     let words: Vec<String> = choices.iter().map(|choice| plain(choice)).collect();
     let list: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
@@ -143,7 +148,7 @@ pub(crate) struct ArgumentSource {
 }
 
 impl ArgumentSource {
-    /// The text that `typed` stands for: `@FILE` a file's, `-` stdin's, `@@…` a text that begins with `@`.
+    /// The text that `typed` means: `@FILE` a file's, `-` stdin's, `@@…` a text that begins with `@`.
     pub(crate) fn text(&mut self, flag: &str, typed: &str) -> Result<String, CommandFailure> {
         if let Some(literal) = typed.strip_prefix("@@") {
             return Ok(format!("@{literal}"));

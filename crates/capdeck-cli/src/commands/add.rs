@@ -9,14 +9,13 @@ use std::path::{Path, PathBuf};
 use capdeck_definition::{
     CapabilityId, Deck, Diagnostic, DiagnosticSeverity, SourceFile, SourceFormat, SourceLayer,
 };
+use capdeck_install::OverwritePolicy;
 use serde_json::{Value, json};
 
 use crate::{
     commands::CommandContext,
     errors::{CommandFailure, CommandResult, TRUST_NEXT},
-    new_file::{
-        BackendBlock, ExistingFilePolicy, FileAccess, already_there, caplet_text, write_new,
-    },
+    new_file::{BackendBlock, FileAccess, already_there, caplet_text, write_new},
     plain_text::{command_line, one_line},
     settings,
     source_frames::SourceFrames,
@@ -113,7 +112,6 @@ fn add(
     })
 }
 
-/// Where the new file goes.
 struct NewFileTarget {
     path: PathBuf,
     /// The folder relative paths in the file start at.
@@ -164,7 +162,7 @@ impl NewFileTarget {
             return Err(already_there(&twin)
                 .hint("edit that file, or delete it first; a folder wins over a file"));
         }
-        write_new(&self.path, text, ExistingFilePolicy::of(force), self.readers)
+        write_new(&self.path, text, OverwritePolicy::of(force), self.readers)
     }
 
     /// The key and the value that name a document of this kind: a URL as it is, or a path from `here`, relative to the
@@ -206,7 +204,7 @@ fn check(
         let mut frames = SourceFrames::default();
         for warning in &found {
             let shown = Diagnostic { line: 0, column: 0, ..warning.clone() };
-            context.printer.note(frames.render(&shown, context.printer.note_palette()).trim_end());
+            context.printer.note(frames.render(&shown, context.printer.note_palette).trim_end());
         }
     }
     Ok(found)
@@ -284,7 +282,6 @@ pub(crate) struct InitArgs {
     force: bool,
 }
 
-/// A file, and whether it was written.
 type FileOutcome = (PathBuf, bool);
 
 pub(crate) fn init(args: &InitArgs, context: &CommandContext<'_>) -> CommandResult {
@@ -294,7 +291,7 @@ pub(crate) fn init(args: &InitArgs, context: &CommandContext<'_>) -> CommandResu
         true => ("repository.md", PROJECT_EXAMPLE),
         false => ("machine.md", settings::MACHINE),
     };
-    let existing = ExistingFilePolicy::of(*force);
+    let existing = OverwritePolicy::of(*force);
     let other_config = folder.join("config.json");
     let config = if other_config.exists() {
         // Two config files in one folder would leave one unread.
@@ -321,7 +318,7 @@ pub(crate) fn init(args: &InitArgs, context: &CommandContext<'_>) -> CommandResu
 fn write(
     path: PathBuf,
     text: &str,
-    existing: ExistingFilePolicy,
+    existing: OverwritePolicy,
     readers: FileAccess,
 ) -> Result<FileOutcome, CommandFailure> {
     match write_new(&path, text, existing, readers) {

@@ -144,18 +144,20 @@ fn read(args: &ArtifactReadArgs, context: &CommandContext<'_>) -> CommandResult 
     })
 }
 
+fn query_members(uri: &str) -> impl Iterator<Item = &str> {
+    uri.split_once('?').map_or("", |(_, query)| query).split('&')
+}
+
 /// True for a URI that names items or characters rather than bytes.
 fn names_place(uri: &str) -> bool {
-    let (_, query) = uri.split_once('?').unwrap_or_default();
-    query
-        .split('&')
-        .any(|member| ["at=", "from=", "count="].iter().any(|key| member.starts_with(key)))
+    let is_place =
+        |member: &str| ["at=", "from=", "count="].iter().any(|key| member.starts_with(key));
+    query_members(uri).any(is_place)
 }
 
 /// The length that a URI asks for. One that is no number is refused when the artifact is opened.
 fn part_length(uri: &str) -> u64 {
-    let (_, query) = uri.split_once('?').unwrap_or_default();
-    let asked = query.split('&').find_map(|member| member.strip_prefix("length="));
+    let asked = query_members(uri).find_map(|member| member.strip_prefix("length="));
     asked.and_then(|length| length.parse().ok()).unwrap_or(u64::MAX)
 }
 
@@ -167,16 +169,16 @@ async fn to_stdout(
 ) -> CommandResult {
     let mut reader = artifacts::open(&session.snapshot(), uri).await?;
     let printer = context.printer;
-    let mut chunks = ChunkReader { reader: &mut reader, left: length };
     let mut is_first = true;
-    while let Some(chunk) = chunks.next()? {
-        if is_first && printer.stdout_is_terminal() && chunk.contains(&0) {
+    copy(&mut reader, length, |chunk| {
+        if is_first && printer.stdout_is_terminal && chunk.contains(&0) {
             return Err(CommandFailure::request("BINARY_OUTPUT", "this is no text")
                 .hint("write it to a file with -o FILE"));
         }
         is_first = false;
-        printer.bytes(&chunk);
-    }
+        printer.bytes(chunk);
+        Ok(())
+    })?;
     Ok(ExitStatus::Done)
 }
 
@@ -195,12 +197,7 @@ async fn to_file(
         .prefix(".capdeck-")
         .tempfile_in(folder.unwrap_or(Path::new(".")))
         .map_err(failed)?;
-    let mut chunks = ChunkReader { reader: &mut reader, left: length };
-    let mut written = 0;
-    while let Some(chunk) = chunks.next()? {
-        file.write_all(&chunk).map_err(failed)?;
-        written += chunk.len();
-    }
+    let written = copy(&mut reader, length, |chunk| file.write_all(chunk).map_err(failed))?;
     file.as_file().sync_all().map_err(failed)?;
     file.persist(path).map_err(|error| failed(error.error))?;
     let mut answer = json!(facts);
@@ -210,19 +207,22 @@ async fn to_file(
     context.printer.answer(&answer, &note)
 }
 
-struct ChunkReader<'a> {
-    reader: &'a mut ArtifactReader,
-    left: u64,
-}
-
-impl ChunkReader<'_> {
-    fn next(&mut self) -> Result<Option<Vec<u8>>, CommandFailure> {
-        let chunk = self
-            .reader
-            .next(self.left.min(CHUNK_BYTES))
+/// Gives an artifact to `write` in chunks, up to a length. Returns how many bytes there were.
+fn copy(
+    reader: &mut ArtifactReader,
+    length: u64,
+    mut write: impl FnMut(&[u8]) -> Result<(), CommandFailure>,
+) -> Result<u64, CommandFailure> {
+    let mut done = 0;
+    loop {
+        let chunk = reader
+            .next(CHUNK_BYTES.min(length - done))
             .map_err(|error| CommandFailure::request("ARTIFACT_UNREADABLE", error.to_string()))?;
-        self.left -= chunk.len() as u64;
-        Ok((!chunk.is_empty()).then_some(chunk))
+        if chunk.is_empty() {
+            return Ok(done);
+        }
+        done += chunk.len() as u64;
+        write(&chunk)?;
     }
 }
 

@@ -15,8 +15,7 @@ use serde_json::json;
 use super::serve::{EXPOSURES, serve_on_stdio};
 use crate::{
     args::choice,
-    commands::CommandContext,
-    commands::list::style,
+    commands::{CommandContext, list::style},
     errors::{CommandFailure, CommandResult, ExitStatus},
     runtime::single_thread,
     table::{TextTable, cell, styled},

@@ -12,8 +12,10 @@ use super::command_table;
 use crate::{
     args::{ChoiceRow, choice},
     capsule_client::ask,
-    commands::CommandContext,
-    commands::capsule::{CapsuleReport, each, past, problem_place},
+    commands::{
+        CommandContext,
+        capsule::{CapsuleReport, each, past, problem_place},
+    },
     completion::{capsules, entries},
     errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::{counted, one_line, time},
@@ -137,7 +139,7 @@ fn show_report(report: &CapsuleReport<AuditVerifyResponse>, printer: &Printer) {
     let Some(AuditVerifyResponse { capsule, report }) = report.or_show_failure(printer) else {
         return;
     };
-    let palette = printer.palette();
+    let palette = printer.palette;
     let state = match report.problems.is_empty() {
         true => palette.paint(TextStyle::Good, "OK"),
         false => palette.paint(TextStyle::Bad, "changed"),

@@ -135,25 +135,25 @@ async fn sign_in_to(
         drop(progress);
     }
     let has_browser = has_browser(&context.env.snapshot);
-    let way = match (device, no_open, has_browser) {
+    let method = match (device, no_open, has_browser) {
         (true, _, _) => LoginMethod::Device,
         (false, false, false) => LoginMethod::DeviceIfOffered,
         (false, _, _) => LoginMethod::Browser,
     };
-    let patience = Duration::from_secs(*timeout);
-    match sign_in.begin(scopes, way).await? {
+    let timeout = Duration::from_secs(*timeout);
+    match sign_in.begin(scopes, method).await? {
         LoginStart::Done(status) => Ok(status),
-        LoginStart::Device(login) => with_code(*login, patience, context).await,
+        LoginStart::Device(login) => with_code(*login, timeout, context).await,
         LoginStart::Browser(login) => {
             let opens = !no_open && has_browser;
-            with_browser(*login, patience, opens, context).await
+            with_browser(*login, timeout, opens, context).await
         }
     }
 }
 
 async fn with_browser(
     login: BrowserLogin,
-    patience: Duration,
+    timeout: Duration,
     opens: bool,
     context: &CommandContext<'_>,
 ) -> Result<SignInStatus, CallError> {
@@ -180,12 +180,12 @@ async fn with_browser(
         });
     }
     let complain = |reason: &'static str| printer.warn(reason);
-    Ok(login.finish(patience, pasted, complain).await?)
+    Ok(login.finish(timeout, pasted, complain).await?)
 }
 
 async fn with_code(
     login: DeviceLogin,
-    patience: Duration,
+    timeout: Duration,
     context: &CommandContext<'_>,
 ) -> Result<SignInStatus, CallError> {
     let printer = context.printer;
@@ -204,7 +204,7 @@ async fn with_code(
             printer.note(&format!("or, with the code in it: {url}"));
         }
     }
-    Ok(login.finish(patience).await?)
+    Ok(login.finish(timeout).await?)
 }
 
 /// Show sign-ins
@@ -229,7 +229,7 @@ fn status(args: &AuthStatusArgs, context: &CommandContext<'_>) -> CommandResult 
     let mut found: Vec<(String, SignInStatus)> = Vec::new();
     for capability in usable {
         let id = capability.definition.id.to_string();
-        // What cannot be signed in to is left out; a file that cannot be read is told.
+        // What cannot be signed in to is left out; a file that cannot be read is reported.
         let Ok(sign_in) = sign_in(&session.snapshot(), &id) else { continue };
         match sign_in.status() {
             Ok(status) => found.push((id, status)),

@@ -32,10 +32,9 @@ pub(crate) struct CheckArgs {
 }
 
 pub(crate) fn run(args: &CheckArgs, context: &CommandContext<'_>) -> CommandResult {
-    let CheckArgs { ids } = args;
     let printer = context.printer;
     let reports = with_operator(context, async |session, call| {
-        let ids = match ids.as_slice() {
+        let ids = match args.ids.as_slice() {
             [] => {
                 let catalog = session.catalog();
                 let usable = catalog.capabilities().filter(|capability| capability.is_usable());
@@ -201,6 +200,6 @@ fn print_budget(items: &[BudgetItem], total: usize, catalog: &Catalog, printer: 
 pub(crate) const ENCODING: &str = "o200k";
 
 pub(crate) fn token_counter() -> tiktoken::CoreBpe {
-    // By its own function and not by its name: the way by name has the words of every encoding put into the binary.
+    // By its own function and not by its name: a lookup by name has the words of every encoding put into the binary.
     tiktoken::encoding::o200k_base()
 }

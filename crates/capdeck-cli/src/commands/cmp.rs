@@ -1,4 +1,4 @@
-//! `capdeck cmp …`: CMP tools as such: what is installed, what words mean, and the way back.
+//! `capdeck cmp …`: CMP tools as such: what is installed, what words mean, and exporting.
 
 mod intent;
 
@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 
 use super::command_table;
 use crate::{
-    commands::CommandContext,
     commands::{
+        CommandContext,
         check::{ENCODING, token_counter},
         validate::{manifest_sizes, report},
     },
@@ -72,11 +72,9 @@ fn list(args: &CmpListArgs, context: &CommandContext<'_>) -> CommandResult {
     let found: Vec<_> = installed(&catalog).filter(|(_, tool)| wanted(&tool.domain)).collect();
     let item = |(capability, tool): &(&Arc<Capability>, &CmpTool)| {
         let definition = &capability.definition;
-        let intents: Vec<Value> = tool
-            .intents
-            .iter()
-            .map(|(name, intent)| json!({ "name": name, "patterns": intent.patterns }))
-            .collect();
+        let intents = tool.intents.iter();
+        let intents: Vec<Value> =
+            intents.map(|(name, one)| json!({ "name": name, "patterns": one.patterns })).collect();
         json!({
             "id": definition.id,
             "domain": tool.domain,
@@ -114,12 +112,9 @@ fn list(args: &CmpListArgs, context: &CommandContext<'_>) -> CommandResult {
     for entry in catalog.quarantined().iter().filter(|entry| entry.source.layer == SourceLayer::Cmp)
     {
         printer.warn(&format!("`{}` does not load: {}", entry.id, one_line(&entry.reason)));
-        let folder = entry.source.path.parent().and_then(|folder| folder.parent());
-        if let Some(folder) = folder {
-            printer.note(&format!(
-                "see what to correct with: capdeck cmp validate {}",
-                folder.display()
-            ));
+        if let Some(folder) = entry.source.path.ancestors().nth(2) {
+            let folder = folder.display();
+            printer.note(&format!("see what to correct with: capdeck cmp validate {folder}"));
         }
     }
     Ok(ExitStatus::Done)
@@ -136,8 +131,7 @@ pub(crate) struct CmpValidateArgs {
 }
 
 fn validate(args: &CmpValidateArgs, context: &CommandContext<'_>) -> CommandResult {
-    let CmpValidateArgs { paths } = args;
-    let mut deck = check_cmp_paths(paths);
+    let mut deck = check_cmp_paths(&args.paths);
     let sizes = manifest_sizes(&deck);
     deck.diagnostics.extend(sizes);
     report(&deck, context)
@@ -218,9 +212,10 @@ fn refused(error: ExportError) -> CommandFailure {
 
 /// Writes both files or neither. A new tool's folder appears whole.
 fn write(folder: &Path, exported: &CmpExport, force: bool) -> Result<(), CommandFailure> {
+    let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default() + "\n";
     let texts = [
-        ("manifest.json", pretty(&exported.manifest)?),
-        ("capability.json", pretty(&exported.capability)?),
+        ("manifest.json", pretty(&exported.manifest)),
+        ("capability.json", pretty(&exported.capability)),
     ];
     let write_to = |place: &Path| {
         texts.iter().try_for_each(|(name, text)| {
@@ -255,10 +250,4 @@ fn write(folder: &Path, exported: &CmpExport, force: bool) -> Result<(), Command
         }
     }
     write_to(&place)
-}
-
-fn pretty(value: &Value) -> Result<String, CommandFailure> {
-    serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(|error| {
-        CommandFailure::bug(format!("the file cannot be written as JSON: {error}"))
-    })
 }

@@ -4,7 +4,7 @@ mod launch;
 
 use capdeck_install::{
     AgentClient, ClientEntryChange, ClientEntryPlan, ClientEntryRecords, ClientEntryTarget,
-    ClientFolders, ClientScope, ConnectError, EntryPresence, ForeignPolicy, plan_connect,
+    ClientFolders, ClientScope, ConnectError, EntryPresence, OverwritePolicy, plan_connect,
     plan_disconnect, presence,
 };
 use serde_json::{Value, json};
@@ -78,7 +78,7 @@ pub(crate) fn connect(args: &ConnectArgs, context: &CommandContext<'_>) -> Comma
         return show_clients(scope, &entry.name, &settings, &records, context);
     }
     let launch = LaunchSettings::resolve(entry.url.as_deref(), &settings, context)?;
-    let foreign = if *force { ForeignPolicy::Replace } else { ForeignPolicy::Keep };
+    let foreign = OverwritePolicy::of(*force);
     let _alone = if *dry_run { None } else { Some(records.hold()?) };
     // All plans before the first write: one that cannot be made leaves every file as it was.
     let mut plans: Vec<ClientEntryPlan> = Vec::new();
@@ -88,7 +88,7 @@ pub(crate) fn connect(args: &ConnectArgs, context: &CommandContext<'_>) -> Comma
             continue;
         }
         let entry = launch.entry(&target);
-        plans.push(plan_connect(&target, &entry, foreign, &records)?);
+        plans.push(plan_connect(&target, &entry, &[], foreign, &records)?);
     }
     apply(&plans, *dry_run, &records)?;
     report(&plans, *dry_run, context);
@@ -139,7 +139,7 @@ pub(super) fn report(plans: &[ClientEntryPlan], dry_run: bool, context: &Command
     for plan in plans {
         if dry_run {
             let styles = [('+', TextStyle::Good), ('-', TextStyle::Bad)];
-            printer.data(&printer.palette().paint_diff(&plan.diff(), &styles));
+            printer.data(&printer.palette.paint_diff(&plan.diff(), &styles));
         }
         printer.note(&plan_line(plan, dry_run));
     }
@@ -154,18 +154,12 @@ pub(super) fn report(plans: &[ClientEntryPlan], dry_run: bool, context: &Command
 
 pub(super) fn plan_to_json(plan: &ClientEntryPlan, dry_run: bool) -> Value {
     let target = &plan.target;
-    let change = match plan.change {
-        ClientEntryChange::None => "none",
-        ClientEntryChange::Add => "add",
-        ClientEntryChange::Replace => "replace",
-        ClientEntryChange::Remove => "remove",
-    };
     without_nulls(json!({
         "client": target.client.id,
-        "scope": target.scope.as_str(),
+        "scope": target.scope,
         "file": target.file,
         "name": target.name,
-        "change": change,
+        "change": plan.change,
         "dryRun": dry_run,
         "diff": dry_run.then(|| plan.diff()),
     }))
@@ -181,7 +175,7 @@ fn plan_line(plan: &ClientEntryPlan, dry_run: bool) -> String {
         ClientEntryChange::None => format!("{client}: nothing to change in {place}"),
         ClientEntryChange::Add => format!("{client}: `{name}` {would}added to {place}"),
         ClientEntryChange::Replace => format!("{client}: `{name}` {would}replaced in {place}"),
-        ClientEntryChange::Remove if plan.after().is_none() => {
+        ClientEntryChange::Remove if plan.after.is_none() => {
             format!("{client}: {place} {would}removed: nothing else was in it")
         }
         ClientEntryChange::Remove => format!("{client}: `{name}` {would}taken out of {place}"),
@@ -311,7 +305,7 @@ pub(crate) fn disconnect(args: &DisconnectArgs, context: &CommandContext<'_>) ->
     let settings = context.settings()?;
     let records = ClientEntryRecords::new(&settings.state_dir);
     let folders = folders(&settings, context)?;
-    let foreign = if *force { ForeignPolicy::Replace } else { ForeignPolicy::Keep };
+    let foreign = OverwritePolicy::of(*force);
     let _alone = if *dry_run { None } else { Some(records.hold()?) };
     let mut plans: Vec<ClientEntryPlan> = Vec::new();
     for id in clients {
@@ -349,12 +343,9 @@ fn show_clients(
     let folders = folders(settings, context)?;
     let mut rows = Vec::new();
     for client in AgentClient::all() {
-        let wanted =
-            client.scopes().into_iter().filter(|one| scope.is_none_or(|scope| scope == *one));
         // A project's file is nowhere when there is no project.
-        let targets =
-            wanted.filter_map(|scope| ClientEntryTarget::new(client, scope, name, &folders).ok());
-        for target in targets {
+        let targets = targets(client, None, name, &folders)?.into_iter();
+        for target in targets.filter(|target| scope.is_none_or(|scope| scope == target.scope)) {
             rows.push(ClientRow {
                 is_installed: client.is_installed(&folders),
                 exists: target.file.exists(),
@@ -399,7 +390,7 @@ fn row_to_json(row: &ClientRow) -> Value {
     without_nulls(json!({
         "client": client.id,
         "title": client.name,
-        "scope": row.target.scope.as_str(),
+        "scope": row.target.scope,
         "isDefaultScope": row.target.scope == client.default_scope,
         "file": row.target.file,
         "key": client.key(),

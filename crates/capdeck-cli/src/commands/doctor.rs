@@ -1,4 +1,4 @@
-//! `capdeck doctor`: the whole set-up at a glance, with what to do about it.
+//! `capdeck doctor`: the whole set-up in one report, with fixes.
 
 mod examine;
 
@@ -11,8 +11,10 @@ use serde_json::json;
 
 use crate::{
     capsule_client::ask,
-    commands::CommandContext,
-    commands::up::{UpArgs, configured_headers, settings::UpSettings},
+    commands::{
+        CommandContext,
+        up::{UpArgs, configured_headers, settings::UpSettings},
+    },
     env_vars::EnvVars,
     errors::{CommandResult, ExitStatus},
     plain_text::one_line,
@@ -60,7 +62,7 @@ pub(crate) fn run(_: &DoctorArgs, context: &CommandContext<'_>) -> CommandResult
     let version = env!("CARGO_PKG_VERSION");
     let report = json!({ "version": version, "platform": platform(), "items": findings });
     printer.json_or(&report, || {
-        let lines = findings.iter().map(|finding| finding.render(printer.palette()));
+        let lines = findings.iter().map(|finding| finding.render(printer.palette));
         let text = format!("capdeck {version} on {}\n{}", platform(), lines.collect::<String>());
         printer.data(&text);
         printer.note(&match (errors, warnings) {

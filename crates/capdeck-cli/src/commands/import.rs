@@ -7,7 +7,7 @@ use capdeck_definition::{Definition, DiagnosticSeverity, SourceLayer};
 use capdeck_host::vault_holder;
 use capdeck_install::{
     AgentClient, ClientEntryChange, ClientEntryPlan, ClientEntryRecords, ClientEntryTarget,
-    ClientScope, ForeignPolicy, ImportedServer, import_server, is_capdeck, plan_takeover,
+    ClientScope, ImportedServer, OverwritePolicy, import_server, is_capdeck, plan_connect,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ use super::{
 use crate::{
     commands::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus, TRUST_NEXT},
-    new_file::{BackendBlock, ExistingFilePolicy, FileAccess, caplet_text, write_new},
+    new_file::{BackendBlock, FileAccess, caplet_text, write_new},
     plain_text::one_line,
     settings::CommandSettings,
 };
@@ -63,7 +63,6 @@ pub(crate) struct ImportArgs {
 #[derive(Serialize)]
 struct ImportItem {
     name: String,
-    #[serde(serialize_with = "scope_name")]
     scope: ClientScope,
     #[serde(flatten)]
     outcome: ServerImport,
@@ -72,10 +71,6 @@ struct ImportItem {
 /// Whether the deck has it now, so that the agent need not.
 fn is_kept(item: &ImportItem) -> bool {
     matches!(item.outcome, ServerImport::Kept { .. })
-}
-
-fn scope_name<S: serde::Serializer>(scope: &ClientScope, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(scope.as_str())
 }
 
 pub(crate) fn run(args: &ImportArgs, context: &CommandContext<'_>) -> CommandResult {
@@ -138,7 +133,7 @@ fn replace_servers(
             .collect();
         if !taken.is_empty() {
             let entry = launch.entry(target);
-            plans.push(plan_takeover(target, &entry, &taken, ForeignPolicy::Keep, &records)?);
+            plans.push(plan_connect(target, &entry, &taken, OverwritePolicy::Keep, &records)?);
         }
     }
     apply(&plans, dry_run, &records)?;
@@ -276,7 +271,7 @@ impl<'a> TargetDeck<'a> {
         for secret in &taken.secrets {
             vault.set(&secret.name, &Secret::new(secret.value.clone()))?;
         }
-        write_new(path, &text, ExistingFilePolicy::of(self.force), self.readers)?;
+        write_new(path, &text, OverwritePolicy::of(self.force), self.readers)?;
         for name in &names {
             let holder = vault_holder(&definition);
             vault.grant(VaultGrant { holder, reference: name.clone(), entry: name.clone() })?;

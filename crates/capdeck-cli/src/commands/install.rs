@@ -9,8 +9,8 @@ use capdeck_catalog::ProjectTrust;
 use capdeck_definition::{CapabilityFile, SourceLayer};
 use capdeck_host::{ErrorKind, Host, fetch_text};
 use capdeck_install::{
-    AgentEndpoints, AgentProvider, ContentFetcher, EditedPolicy, FetchError, GitClient,
-    InstallRequest, PinUse, ProjectInstaller,
+    AgentEndpoints, AgentProvider, FetchError, GitClient, InstallRequest, OverwritePolicy, PinUse,
+    ProjectInstaller,
 };
 
 use self::report::{
@@ -77,7 +77,7 @@ pub(crate) fn install(args: &InstallArgs, context: &CommandContext<'_>) -> Comma
         file: &file,
         providers: &providers,
         endpoints: &endpoints(url.as_deref())?,
-        edited: if *force { EditedPolicy::Overwrite } else { EditedPolicy::Keep },
+        edited: OverwritePolicy::of(*force),
         pin_use: match (frozen, update) {
             (true, _) => PinUse::Frozen,
             (false, true) => PinUse::Update,
@@ -90,7 +90,8 @@ pub(crate) fn install(args: &InstallArgs, context: &CommandContext<'_>) -> Comma
     let reach = if is_trusted { NetworkReach::Inside } else { NetworkReach::Public };
     let planned = {
         let _progress = printer.progress("fetching and comparing");
-        installer.plan(&request, &GitClient::new(&settings.cache_dir), &TextFetcher { reach })
+        let git = GitClient::new(&settings.cache_dir);
+        installer.plan(&request, &git, &|url| fetch(url, reach))
     };
     let report = InstallReport::new(&installer, &planned, &providers);
     report.check_errors(printer)?;
@@ -104,7 +105,7 @@ pub(crate) fn install(args: &InstallArgs, context: &CommandContext<'_>) -> Comma
     if needs_trust {
         confirm_plan(&report, *yes, printer)?;
     }
-    let skipped = installer.apply(planned).map_err(|error| apply_failed(&error))?;
+    let skipped = installer.apply(&planned).map_err(|error| apply_failed(&error))?;
     if adds_to_deck {
         let settings = context.settings()?;
         trust(&settings.open_host()?, &settings)?;
@@ -159,9 +160,8 @@ fn trust(host: &Host, settings: &CommandSettings) -> Result<(), CommandFailure> 
     }
 }
 
-/// Ids, for messages.
-pub(crate) fn ids(providers: &[&AgentProvider]) -> String {
-    providers.iter().map(|provider| provider.id).collect::<Vec<_>>().join(", ")
+pub(crate) fn ids<'a>(providers: impl IntoIterator<Item = &'a AgentProvider>) -> String {
+    providers.into_iter().map(|provider| provider.id).collect::<Vec<_>>().join(", ")
 }
 
 /// The providers of this run, in the order they were named.
@@ -186,10 +186,10 @@ fn choose_agents(
             CommandFailure::request("NO_PROVIDER", "no agent to install for was named").hint(hint)
         );
     };
-    asker.say(&format!("Agents that can be installed for: {}", ids(&AgentProvider::all())));
+    asker.say(&format!("Agents that can be installed for: {}", ids(AgentProvider::all())));
     let prompt = match &likely[..] {
         [] => "Which ones? ".to_owned(),
-        likely => format!("Which ones? [{}] ", ids(likely)),
+        likely => format!("Which ones? [{}] ", ids(likely.iter().copied())),
     };
     let answer = asker.line(&prompt).unwrap_or_default();
     let words: Vec<&str> =
@@ -210,7 +210,7 @@ fn find_agents<'a>(
     for name in names {
         let provider = AgentProvider::find(name).ok_or_else(|| {
             CommandFailure::request("UNKNOWN_PROVIDER", format!("there is no agent `{name}`"))
-                .hint(format!("one of: {}", ids(&AgentProvider::all())))
+                .hint(format!("one of: {}", ids(AgentProvider::all())))
         })?;
         if !found.contains(&provider) {
             found.push(provider);
@@ -228,7 +228,7 @@ fn likely_agents(project: &Path) -> Vec<&'static AgentProvider> {
         (is_own && project.join(home).is_dir())
             || provider.mcp.as_ref().is_some_and(|mcp| project.join(mcp.path()).is_file())
     };
-    AgentProvider::all().into_iter().filter(has_traces).collect()
+    AgentProvider::all().iter().filter(has_traces).collect()
 }
 
 /// Asks each server. What does not answer is a warning: the files are as they should be, and only its calls fail.
@@ -259,19 +259,11 @@ fn check_servers(context: &CommandContext<'_>) -> CommandResult {
 
 const MAX_FETCHED_BYTES: u64 = 10 << 20;
 
-/// Fetches within a reach.
-#[derive(Debug)]
-struct TextFetcher {
-    reach: NetworkReach,
-}
-
-impl ContentFetcher for TextFetcher {
-    fn fetch(&self, url: &str) -> Result<Vec<u8>, FetchError> {
-        let failed = |message: String, hint| FetchError { message, hint };
-        let runtime = single_thread().map_err(|failure| failed(failure.message, failure.hint))?;
-        let fetching = fetch_text(url, self.reach, MAX_FETCHED_BYTES, env!("CARGO_PKG_VERSION"));
-        runtime.block_on(fetching).map_err(|error| failed(error.message, error.hint))
-    }
+fn fetch(url: &str, reach: NetworkReach) -> Result<Vec<u8>, FetchError> {
+    let failed = |message: String, hint| FetchError { message, hint };
+    let runtime = single_thread().map_err(|failure| failed(failure.message, failure.hint))?;
+    let fetching = fetch_text(url, reach, MAX_FETCHED_BYTES, env!("CARGO_PKG_VERSION"));
+    runtime.block_on(fetching).map_err(|error| failed(error.message, error.hint))
 }
 
 /// Take back what `capdeck install` wrote into a project
@@ -293,13 +285,12 @@ pub(crate) fn clean(args: &CleanArgs, context: &CommandContext<'_>) -> CommandRe
     let settings = context.settings()?;
     let mut installer = open_installer(&settings, settings.project_dir())?;
     finish_interrupted(&mut installer, *dry_run, printer)?;
-    let edited = if *force { EditedPolicy::Overwrite } else { EditedPolicy::Keep };
-    let plan = installer.plan_clean(edited);
+    let plan = installer.plan_clean(OverwritePolicy::of(*force));
     let report = InstallReport::new(&installer, &plan, &[]);
     report.check_errors(printer)?;
     if *dry_run {
         return report.print(None, printer);
     }
-    let skipped = installer.apply(plan).map_err(|error| apply_failed(&error))?;
+    let skipped = installer.apply(&plan).map_err(|error| apply_failed(&error))?;
     report.print(Some(skipped), printer)
 }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::attach;
 use crate::{
+    arguments::plain,
     commands::CommandContext,
     completion::{ids, ids_and_tools, tools_of_id},
     errors::{CommandFailure, CommandResult, ExitStatus},
@@ -34,11 +35,10 @@ pub(crate) struct ListArgs {
 }
 
 pub(crate) fn run(args: &ListArgs, context: &CommandContext<'_>) -> CommandResult {
-    let ListArgs { all } = args;
     let host = context.open_host()?;
     let items = list_items(&host, &host.catalog());
     let (shown, left_out): (Vec<ListItem>, Vec<ListItem>) =
-        items.into_iter().partition(|item| *all || item.status.is_listed());
+        items.into_iter().partition(|item| args.all || item.status.is_listed());
     let printer = context.printer;
     printer.json_or(&json!({ "items": shown }), || {
         let nothing = "the deck is empty; put something into it with: capdeck add --help";
@@ -132,7 +132,7 @@ pub(crate) fn inspect(args: &InspectArgs, context: &CommandContext<'_>) -> Comma
     let host = context.open_host()?;
     let printer = context.printer;
     let children = capabilities_of_file(&host.catalog(), &args.id);
-    let text = |one: &Capability| details(one, host.health(one), printer.palette());
+    let text = |one: &Capability| details(one, host.health(one), printer.palette);
     if !children.is_empty() {
         let items: Vec<Value> = children.iter().map(|child| inspection(&host, child)).collect();
         let texts: Vec<String> = children.iter().map(|child| text(child)).collect();
@@ -172,11 +172,9 @@ fn details(capability: &Capability, health: HealthStatus, palette: ColorPalette)
     if !definition.tags.is_empty() {
         fact("tags", &one_line(&definition.tags.join(", ")));
     }
-    if let Some(hint) = &definition.hints.use_when {
-        fact("use when", &one_line(hint));
-    }
-    if let Some(hint) = &definition.hints.avoid_when {
-        fact("avoid when", &one_line(hint));
+    let hints = &definition.hints;
+    for (name, hint) in [("use when", &hints.use_when), ("avoid when", &hints.avoid_when)] {
+        hint.iter().for_each(|hint| fact(name, &one_line(hint)));
     }
     fact("from", &definition.source.path.display().to_string());
     for shadowed in &item.shadows {
@@ -201,13 +199,9 @@ fn details(capability: &Capability, health: HealthStatus, palette: ColorPalette)
             fact("tokens", &format!("{} at most, when listed directly", item.tokens.unwrap_or(0)));
             let hidden = tools_with_hidden_text(capability);
             if !hidden.is_empty() {
-                let names: Vec<String> =
-                    hidden.iter().map(|name| one_line(&reveal(name))).collect();
-                let id = &definition.id;
-                fact(
-                    "hidden text",
-                    &format!("in {}; see: capdeck pins diff {id}", names.join(", ")),
-                );
+                let names = hidden.iter().map(|name| one_line(&reveal(name)));
+                let (names, id) = (names.collect::<Vec<_>>().join(", "), &definition.id);
+                fact("hidden text", &format!("in {names}; see: capdeck pins diff {id}"));
             }
         }
         None => fact("tools", &format!("not known yet; ask with: capdeck tools {}", definition.id)),
@@ -219,14 +213,12 @@ fn details(capability: &Capability, health: HealthStatus, palette: ColorPalette)
 fn backend_text(card: &Value) -> String {
     let Some(facts) = card.get("backend").and_then(Value::as_object) else { return String::new() };
     let kind = facts.get("type").and_then(Value::as_str).unwrap_or_default();
-    let details: Vec<String> = facts
-        .iter()
-        .filter(|(name, value)| !["type", "disabled"].contains(&name.as_str()) && !value.is_null())
-        .map(|(name, value)| match value {
-            Value::String(text) => format!("{name} {text}"),
-            other => format!("{name} {other}"),
-        })
-        .collect();
+    let is_shown = |(name, value): &(&String, &Value)| {
+        !["type", "disabled"].contains(&name.as_str()) && !value.is_null()
+    };
+    let shown = facts.iter().filter(is_shown);
+    let details: Vec<String> =
+        shown.map(|(name, value)| format!("{name} {}", plain(value))).collect();
     if details.is_empty() { kind.to_owned() } else { format!("{kind} ({})", details.join(", ")) }
 }
 
@@ -269,7 +261,7 @@ pub(crate) fn why(args: &WhyArgs, context: &CommandContext<'_>) -> CommandResult
     let account = CapabilityReport::of(&host, &id, tool.as_deref(), &args.client)
         .map_err(|error| add_alternatives(error.into(), &host.catalog(), &id))?;
     let printer = context.printer;
-    printer.show(&account.to_json(), &account_text(&account, printer.palette()))
+    printer.show(&account.to_json(), &account_text(&account, printer.palette))
 }
 
 /// Where an attached host has a capability of the same id and wants both offered, each has a name of its own.

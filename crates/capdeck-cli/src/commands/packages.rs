@@ -58,7 +58,7 @@ pub(crate) fn get(args: &GetArgs, context: &CommandContext<'_>) -> CommandResult
     let mut outcomes = Vec::new();
     for found in find_packages(&fetched.dir, ids).map_err(failed)? {
         let change = deck.change(found, &fetched.source).map_err(failed)?;
-        outcomes.push(judge(change, package, &command, printer));
+        outcomes.push(package.judge(change, &command, printer));
     }
     // All of what was asked for, or nothing.
     let is_refused =
@@ -72,12 +72,8 @@ pub(crate) fn get(args: &GetArgs, context: &CommandContext<'_>) -> CommandResult
 
 /// Where one is refused none is written, so the hint names the command for the others.
 fn name_the_rest(outcomes: &mut [PackageOutcome], command: &str) {
-    let is_wanted = |outcome: &&PackageOutcome| outcome.verdict == PackageVerdict::Write;
-    let rest: Vec<String> = outcomes
-        .iter()
-        .filter(is_wanted)
-        .map(|outcome| outcome.change.package.id.clone())
-        .collect();
+    let wanted = outcomes.iter().filter(|outcome| outcome.verdict == PackageVerdict::Write);
+    let rest: Vec<&str> = wanted.map(|outcome| outcome.change.package.id.as_str()).collect();
     if rest.is_empty() {
         return;
     }
@@ -108,15 +104,13 @@ pub(crate) fn update(args: &UpdateArgs, context: &CommandContext<'_>) -> Command
     let settings = context.settings()?;
     let deck = PackageDeck::new(&settings.target_deck(package.project_deck).0);
     let lock = deck.lock().map_err(failed)?;
-    let chosen: Vec<LockedPackage> = if ids.is_empty() {
-        lock.packages.clone()
-    } else {
-        ids.iter()
-            .map(|id| {
-                let missing = || failed(PackageError::NotInstalled { id: id.clone() });
-                lock.get(id).cloned().ok_or_else(missing)
-            })
-            .collect::<Result<_, _>>()?
+    let find = |id: &String| {
+        let missing = || failed(PackageError::NotInstalled { id: id.clone() });
+        lock.get(id).ok_or_else(missing)
+    };
+    let chosen: Vec<&LockedPackage> = match ids.as_slice() {
+        [] => lock.packages.iter().collect(),
+        ids => ids.iter().map(find).collect::<Result<_, _>>()?,
     };
     if chosen.is_empty() && !printer.wants_json() {
         printer.note("No installed packages; install one with: capdeck get SOURCE");
@@ -137,7 +131,7 @@ pub(crate) fn update(args: &UpdateArgs, context: &CommandContext<'_>) -> Command
         for found in find_packages(&fetched.dir, std::slice::from_ref(&known.id)).map_err(failed)? {
             let change = deck.change(found, &fetched.source).map_err(failed)?;
             let command = format!("capdeck update {}", known.id);
-            outcomes.push(judge(change, package, &command, printer));
+            outcomes.push(package.judge(change, &command, printer));
         }
     }
     conclude(&outcomes, Some(&deck), package, context)
@@ -170,11 +164,9 @@ pub(crate) fn remove(args: &RemoveArgs, context: &CommandContext<'_>) -> Command
             return Err(CommandFailure::request("PACKAGE_REFUSED", message).hint(hint));
         }
     }
-    if !package.yes && !package.dry_run && printer.can_ask() {
-        let question = format!("Remove {}?", ids.join(", "));
-        if !printer.confirm(&question) {
-            return Err(CommandFailure::request("CANCELLED", "nothing was removed"));
-        }
+    let asks = !package.yes && !package.dry_run && printer.can_ask();
+    if asks && !printer.confirm(&format!("Remove {}?", ids.join(", "))) {
+        return Err(CommandFailure::request("CANCELLED", "nothing was removed"));
     }
     let mut items: Vec<Value> = Vec::new();
     for removal in &removals {
@@ -233,6 +225,13 @@ enum PackageVerdict {
 }
 
 impl PackageArgs {
+    /// Shows a change and decides about it.
+    fn judge(&self, change: PackageChange, command: &str, printer: &Printer) -> PackageOutcome {
+        show(&change, printer);
+        let verdict = self.verdict(&change, command, printer);
+        PackageOutcome { change, verdict }
+    }
+
     /// Decides about a change, asking the person where that is possible.
     fn verdict(&self, change: &PackageChange, command: &str, printer: &Printer) -> PackageVerdict {
         let id = &change.package.id;
@@ -268,25 +267,13 @@ impl PackageArgs {
     }
 }
 
-/// Shows a change and decides about it.
-fn judge(
-    change: PackageChange,
-    args: &PackageArgs,
-    command: &str,
-    printer: &Printer,
-) -> PackageOutcome {
-    show(&change, printer);
-    let verdict = args.verdict(&change, command, printer);
-    PackageOutcome { change, verdict }
-}
-
 /// Shows a change: what is wrong with it, what it can do, and what its texts say differently.
 fn show(change: &PackageChange, printer: &Printer) {
     if printer.wants_json() {
         return;
     }
     let package = &change.package;
-    let palette = printer.note_palette();
+    let palette = printer.note_palette;
     let verb = match change.action {
         PackageAction::Install => "install",
         PackageAction::Update => "update",
@@ -385,11 +372,10 @@ fn conclude(
             }
         }
     }
-    if let Some((reason, hint)) = refusals.first() {
+    if let Some((_, hint)) = refusals.first() {
         let all: Vec<&str> = refusals.iter().map(|(reason, _)| reason.as_str()).collect();
-        let message = if refusals.len() == 1 { (*reason).clone() } else { all.join("; ") };
-        return Err(CommandFailure::request("PACKAGE_REFUSED", message)
-            .hint((*hint).clone())
+        return Err(CommandFailure::request("PACKAGE_REFUSED", all.join("; "))
+            .hint(*hint)
             .with_data(json!({ "items": items })));
     }
     printer.json_or(&json!({ "items": items }), || {

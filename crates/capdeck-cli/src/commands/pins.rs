@@ -140,7 +140,7 @@ fn diff(args: &PinDiffArgs, context: &CommandContext<'_>) -> CommandResult {
     for (capability, review) in reviews(&host, id.as_deref())? {
         let id = capability.definition.id.as_str();
         items.extend(pin_changes(id, &review, tool.as_deref()));
-        text.push_str(&diff_text(id, &review, tool.as_deref(), printer.palette()));
+        text.push_str(&diff_text(id, &review, tool.as_deref(), printer.palette));
     }
     let changed = !items.is_empty();
     printer.json_or(&json!({ "items": items }), || {

@@ -183,9 +183,9 @@ fn to_failure(
     let failure = CommandFailure {
         status: exit_status(error),
         details: error.details.clone(),
+        said: (!said.is_empty()).then_some(said),
         ..CommandFailure::request(error.code.as_str(), message)
     };
-    let failure = if said.is_empty() { failure } else { failure.with_details(said) };
     match &error.hint {
         // What is wrong has just been shown.
         Some(hint) if !is_blocked => failure.hint(to_person(hint)),
@@ -209,7 +209,7 @@ fn place(
     let number = usize::try_from(line).unwrap_or_default();
     if let Some(shown) = source.text.lines().nth(number.saturating_sub(1)) {
         let before: usize = usize::try_from(column).unwrap_or_default().saturating_sub(1);
-        // Tabs stay tabs, so that the caret stands where the line breaks off.
+        // Tabs stay tabs, so that the caret is below the column.
         let blank = |letter: char| if letter == '\t' { '\t' } else { ' ' };
         let indent: String = shown.chars().take(before).map(blank).collect();
         text.push_str(&format!("  {}\n  {indent}^\n", plain_text::lines(shown)));

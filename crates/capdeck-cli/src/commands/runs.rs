@@ -251,8 +251,8 @@ pub(crate) fn test(args: &TestArgs, context: &CommandContext<'_>) -> CommandResu
     printer.json_or(&json!({ "items": outcomes, "passed": passed, "failed": failed }), || {
         for one in &outcomes {
             let word = match one.passed {
-                true => printer.palette().paint(TextStyle::Good, "pass"),
-                false => printer.palette().paint(TextStyle::Bad, "FAIL"),
+                true => printer.palette.paint(TextStyle::Good, "pass"),
+                false => printer.palette.paint(TextStyle::Bad, "FAIL"),
             };
             printer.data(&format!("{word}  {}: {}\n", one.file, one.test));
             for failure in &one.failures {
@@ -272,14 +272,11 @@ fn read(path: &Path) -> Result<TestFile, CommandFailure> {
         CommandFailure::setup("TEST_INVALID", format!("`{}` is no test: {reason}", path.display()))
             .hint("make one of a recorded run with: capdeck runs show ID --as-test")
     };
-    let value: Value =
-        serde_saphyr::from_str(&text).map_err(|error| unreadable(in_one_line(&error)))?;
+    let value: Value = serde_saphyr::from_str(&text).map_err(|error| {
+        // The lines below the first are a picture of the place.
+        let text = error.to_string();
+        let first = text.lines().next().unwrap_or_default();
+        unreadable(first.trim_start_matches("error: ").to_owned())
+    })?;
     serde_json::from_value(value).map_err(|error| unreadable(error.to_string()))
-}
-
-/// What is wrong and where, without the picture of the lines around it.
-fn in_one_line(error: &serde_saphyr::Error) -> String {
-    let text = error.to_string();
-    let first = text.lines().next().unwrap_or_default();
-    first.trim_start_matches("error: ").to_owned()
 }

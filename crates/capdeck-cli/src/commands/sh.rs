@@ -77,7 +77,6 @@ pub(crate) fn run(args: &ShArgs, context: &CommandContext<'_>) -> CommandResult 
     })
 }
 
-/// One command line on its way.
 struct ShellLine<'a> {
     own: ShellFlags,
     words: &'a [String],
@@ -213,10 +212,7 @@ struct ShellPreview<'a> {
 fn typed_wrong(error: CallError, codes: &[ErrorCode]) -> CommandFailure {
     let is_usage = codes.contains(&error.code);
     let failure = CommandFailure::from(error);
-    match is_usage {
-        true => CommandFailure { status: ExitStatus::WrongUsage, ..failure },
-        false => failure,
-    }
+    if is_usage { CommandFailure { status: ExitStatus::WrongUsage, ..failure } } else { failure }
 }
 
 const WRONG_NAMES: [ErrorCode; 3] =
@@ -233,7 +229,6 @@ fn own_help() -> String {
     help.map(|help| help.to_string()).unwrap_or_default()
 }
 
-/// The deck, wherever it is.
 enum ShellDeck {
     Remote(RemoteShell),
     /// In this process, with what must be closed afterwards.

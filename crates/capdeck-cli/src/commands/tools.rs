@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use capdeck_catalog::{Discovery, RawMembers, Tool, ToolSearchMatch, shell_word, signature};
+use capdeck_catalog::{Discovery, RawMembers, Tool, shell_word, signature};
 use capdeck_host::{
     CallContext, ClientProfile, DeckSearchResults, EntryHit, NoCaller, Session, ToolQuery, check,
     code_mode, described_tool, found_tool, search, tool_item,
@@ -13,7 +13,7 @@ use super::call::find_tool;
 use crate::{
     commands::CommandContext,
     completion::{ids, ids_and_tools, tools_of_id},
-    errors::{CommandFailure, CommandResult, ExitStatus},
+    errors::{CommandFailure, CommandResult},
     plain_text::{first_line, lines, one_line, without_nulls},
     printer::{ColorPalette, TextStyle},
     runtime::{with_caller, with_operator},
@@ -97,9 +97,9 @@ pub(crate) fn describe(args: &DescribeArgs, context: &CommandContext<'_>) -> Com
             let shape = session.host().observed_shape(&capability.definition, &tool);
             Ok((tool, shape))
         })?;
-    let mut text = to_text(&target.id, &tool, printer.palette());
+    let mut text = to_text(&target.id, &tool, printer.palette);
     if let Some(seen) = shape.as_ref().and_then(|shape| shape["typeScript"].as_str()) {
-        let title = printer.palette().paint(TextStyle::Dim, "output, as its results looked so far");
+        let title = printer.palette.paint(TextStyle::Dim, "output, as its results looked so far");
         text.push_str(&format!("\n{title}\n{}\n", lines(seen)));
     }
     printer.show(&described_tool(&target.id, &tool, shape.as_ref()), &text)
@@ -166,42 +166,32 @@ pub(crate) fn search(args: &SearchArgs, context: &CommandContext<'_>) -> Command
         let query = ToolQuery { words: &query, within, limit, cursor };
         Ok(search::find(&session.request(call), query).await?)
     })?;
-    if printer.wants_json() {
-        printer.json(&answer_to_json(&answer));
-        return Ok(ExitStatus::Done);
-    }
-    if answer.hits.is_empty() && answer.entries.is_empty() {
-        printer.note("no tool matches; try other words for what it should do");
-    } else if !answer.hits.is_empty() {
-        tool_table(&answer.hits).print(printer);
-    }
-    if !answer.entries.is_empty() {
-        entry_table(&answer.entries).print(printer);
-    }
-    for (id, error) in &answer.unavailable {
-        printer.warn(&format!("`{id}` was not searched: {}", one_line(&error.to_string())));
-    }
-    if let Some(cursor) = &answer.next_cursor {
-        let shown = answer.hits.len();
-        printer.note(&format!("{shown} of {} shown; more with: --cursor {cursor}", answer.total));
-    }
-    Ok(ExitStatus::Done)
-}
-
-fn tool_table(hits: &[ToolSearchMatch]) -> TextTable {
-    TextTable::new(["CAPABILITY", "TOOL", "DESCRIPTION"], hits, |hit| {
-        let (tool, description) = match &hit.tool {
-            Some(tool) => (signature(&shell_word(tool.name()), tool), first_sentence(tool)),
-            None => ("(not known yet)".to_owned(), String::new()),
-        };
-        [cell(&hit.capability), cell(tool), cell(description)]
-    })
-}
-
-fn entry_table(hits: &[EntryHit]) -> TextTable {
-    TextTable::new(["CAPSULE", "ENTRY", "TITLE"], hits, |hit| {
-        let mark = if hit.is_stale { " (stale)" } else { "" };
-        [cell(&hit.capsule), cell(&hit.uri), cell(format!("{}{mark}", hit.title))]
+    printer.json_or(&answer_to_json(&answer), || {
+        let DeckSearchResults { hits, entries, .. } = &answer;
+        let tools = TextTable::new(["CAPABILITY", "TOOL", "DESCRIPTION"], hits, |hit| {
+            let (tool, description) = match &hit.tool {
+                Some(tool) => (signature(&shell_word(tool.name()), tool), first_sentence(tool)),
+                None => ("(not known yet)".to_owned(), String::new()),
+            };
+            [cell(&hit.capability), cell(tool), cell(description)]
+        });
+        if !hits.is_empty() || entries.is_empty() {
+            tools.print_or("no tool matches; try other words for what it should do", printer);
+        }
+        if !entries.is_empty() {
+            let table = TextTable::new(["CAPSULE", "ENTRY", "TITLE"], entries, |hit| {
+                let mark = if hit.is_stale { " (stale)" } else { "" };
+                [cell(&hit.capsule), cell(&hit.uri), cell(format!("{}{mark}", hit.title))]
+            });
+            table.print(printer);
+        }
+        for (id, error) in &answer.unavailable {
+            printer.warn(&format!("`{id}` was not searched: {}", one_line(&error.to_string())));
+        }
+        if let Some(cursor) = &answer.next_cursor {
+            let (shown, total) = (hits.len(), answer.total);
+            printer.note(&format!("{shown} of {total} shown; more with: --cursor {cursor}"));
+        }
     })
 }
 

@@ -19,7 +19,7 @@ use crate::{
     errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::{lines, one_line, time},
     plan::{plan, setup_plan},
-    printer::{ColorPalette, Printer, ProgressSpinner, TextStyle},
+    printer::{ColorPalette, Printer, TextStyle},
     runtime::{single_thread, stop_signal},
     settings::CommandSettings,
     table::{TextTable, cell, cell_or, styled},
@@ -55,7 +55,7 @@ pub(crate) fn trust(args: &TrustArgs, context: &CommandContext<'_>) -> CommandRe
     let definitions = project_definitions(&deck);
     let was_trusted = host.trust() == ProjectTrust::Trusted;
     if !printer.wants_json() {
-        printer.note(&render(&definitions, printer.note_palette()));
+        printer.note(&render(&definitions, printer.note_palette));
         let broken = deck.quarantined.iter().filter(|entry| entry.source.layer.needs_trust());
         for entry in broken {
             printer.warn(&format!("`{}` does not load: {}", entry.id, entry.reason));
@@ -167,7 +167,7 @@ pub(crate) fn setup(args: &SetupArgs, context: &CommandContext<'_>) -> CommandRe
     let capability = known_capability(&host, id)?;
     if matches!(capability.status, CapabilityStatus::Untrusted { .. } | CapabilityStatus::Disabled)
     {
-        // The gate knows the words for it; set-up is no way around it.
+        // The gate knows the words for it; set-up does not bypass it.
         host.operator().snapshot().capability(id)?;
     }
     let Some(setup) = &capability.definition.setup else {
@@ -183,11 +183,24 @@ pub(crate) fn setup(args: &SetupArgs, context: &CommandContext<'_>) -> CommandRe
             || CommandFailure::request("APPROVAL_NEEDED", "the set-up was not approved").hint(hint);
         printer.require("Run it?", refused, "nothing was run")?;
     }
-    let mut teller = SetupReporter { printer, progress: None };
+    let mut progress = None;
+    let mut report_event = |event: SetupEvent<'_>| match event {
+        SetupEvent::Started { index, count, step, .. } => {
+            progress = Some(printer.progress(&format!("{}/{count} {}", index + 1, step.label)));
+        }
+        SetupEvent::Finished { index, count, report } => {
+            progress = None;
+            let mark = match report.status {
+                StepStatus::Done => printer.note_palette.paint(TextStyle::Good, "done"),
+                StepStatus::Failed { .. } => printer.note_palette.paint(TextStyle::Bad, "failed"),
+            };
+            printer.note(&format!("{}/{count} {}: {mark}", index + 1, report.label));
+        }
+    };
     let report = single_thread()?.block_on(async {
         let cancel = CancellationToken::new();
         let outcome = tokio::select! {
-            report = host.run_setup(id, &cancel, |event| teller.report_event(&event)) => report.map_err(CommandFailure::from),
+            report = host.run_setup(id, &cancel, &mut report_event) => report.map_err(CommandFailure::from),
             () = stop_signal() => Err(CommandFailure::request("CANCELLED", "interrupted")),
         };
         cancel.cancel();
@@ -224,33 +237,6 @@ fn output(step: &StepReport) -> String {
     let parts = [step.stdout.trim_end(), step.stderr.trim_end()];
     let shown: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).map(lines).collect();
     shown.join("\n")
-}
-
-/// Tells the person what is being run.
-struct SetupReporter<'a> {
-    printer: &'a Printer,
-    progress: Option<ProgressSpinner>,
-}
-
-impl SetupReporter<'_> {
-    fn report_event(&mut self, event: &SetupEvent<'_>) {
-        match event {
-            SetupEvent::Started { index, count, step, .. } => {
-                let text = format!("{}/{count} {}", index + 1, step.label);
-                self.progress = Some(self.printer.progress(&text));
-            }
-            SetupEvent::Finished { index, count, report } => {
-                self.progress = None;
-                let palette = self.printer.note_palette();
-                let mark = match report.status {
-                    StepStatus::Done => palette.paint(TextStyle::Good, "done"),
-                    StepStatus::Failed { .. } => palette.paint(TextStyle::Bad, "failed"),
-                };
-                let number = index + 1;
-                self.printer.note(&format!("{number}/{count} {}: {mark}", report.label));
-            }
-        }
-    }
 }
 
 /// List calls that wait for your approval, and what you approved

@@ -145,7 +145,7 @@ fn announce(url: &str, host: &Host, has_key: bool, context: &CommandContext<'_>)
             "capabilities": usable,
         }));
     } else {
-        context.printer.note(&banner(url, host, has_key, context.printer.note_palette()));
+        context.printer.note(&banner(url, host, has_key, context.printer.note_palette));
     }
 }
 
@@ -186,7 +186,7 @@ fn own_key(
             .hint(KEY_HINT)
     })?;
     let place = file.display();
-    let may_show = context.env.print_admin_key || context.printer.stderr_is_terminal();
+    let may_show = context.env.print_admin_key || context.printer.stderr_is_terminal;
     match (loaded.is_new, may_show) {
         (true, true) => {
             let key = loaded.key.reveal();
@@ -240,7 +240,7 @@ fn start_traces(
     let configured = config.cloned().unwrap_or_default();
     let (endpoint, headers) = match (&variables.endpoint, &configured.endpoint) {
         // What the file sends along is for the collector that the file names, and for no other.
-        (Some(endpoint), _) => (endpoint.clone(), Vec::new()),
+        (Some(endpoint), _) => (endpoint.expose().to_owned(), Vec::new()),
         (None, Some(endpoint)) => match configured_headers(&configured, places) {
             Ok(headers) => (endpoint.clone(), headers),
             Err(missing) => {
@@ -253,7 +253,7 @@ fn start_traces(
     let service = variables.service.clone().or(configured.service);
     let settings = OtlpSettings {
         endpoint,
-        headers: variables.headers.as_deref().map_or(headers, header_pairs),
+        headers: variables.headers.as_ref().map_or(headers, |given| header_pairs(given.expose())),
         service: service.unwrap_or_else(|| "capdeck".to_owned()),
         version: host.settings().version.clone(),
     };
@@ -289,7 +289,7 @@ fn header_pairs(text: &str) -> Vec<(String, String)> {
 /// More capabilities than this are counted, not shown.
 const MAX_SHOWN_CAPABILITIES: usize = 20;
 
-/// What the person is told: the address, what is served, and what to paste into a client.
+/// What is printed at the start: the address, what is served, and what to paste into a client.
 fn banner(url: &str, host: &Host, has_key: bool, palette: ColorPalette) -> String {
     let catalog = &host.catalog();
     let items = list_items(host, catalog);

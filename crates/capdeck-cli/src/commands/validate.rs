@@ -11,8 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     args::{ChoiceRow, choice},
-    commands::CommandContext,
-    commands::check::token_counter,
+    commands::{CommandContext, check::token_counter},
     errors::{CommandResult, ExitStatus},
     plain_text::counted,
     runtime::single_thread,
@@ -34,8 +33,7 @@ pub(crate) struct ValidateArgs {
 }
 
 pub(crate) fn run(args: &ValidateArgs, context: &CommandContext<'_>) -> CommandResult {
-    let ValidateArgs { paths } = args;
-    let (mut deck, host) = match paths.as_slice() {
+    let (mut deck, host) = match args.paths.as_slice() {
         [] => {
             let host = context.open_host()?;
             (Deck::clone(&host.deck()), Some(host))
@@ -58,7 +56,7 @@ pub(super) fn report(deck: &Deck, context: &CommandContext<'_>) -> CommandResult
     printer.json_or(&json!({ "items": diagnostics }), || {
         let mut frames = SourceFrames::default();
         let shown: Vec<String> =
-            diagnostics.iter().map(|one| frames.render(one, printer.palette())).collect();
+            diagnostics.iter().map(|one| frames.render(one, printer.palette)).collect();
         printer.data(&shown.join("\n"));
         printer.note(&summary(deck));
     })?;

@@ -13,7 +13,6 @@ use crate::{
 /// Global flags that take a value, so that the value is not taken for a command.
 const WITH_VALUE: [&str; 3] = ["project", "config", "color"];
 
-/// The words after `sh`, if the line is one of `sh`.
 pub(super) fn words_after_sh(typed: &[OsString]) -> Option<Vec<String>> {
     let mut words = typed.iter().skip(1).map(|word| word.to_string_lossy());
     while let Some(word) = words.next() {

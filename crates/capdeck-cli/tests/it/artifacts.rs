@@ -53,9 +53,9 @@ fn they_are_listed_read_and_removed() {
     let place = run(&dirs, &["artifacts", "read", &format!("{uri}?from=2&count=4")]).success();
     assert_eq!(place.stdout, "2\n3\n");
     assert_eq!(place.stderr.trim(), format!("there is more: {uri}?at=&from=6"));
-    let told = json(&dirs, &["artifacts", "read", &uri, "--length", "2"]);
+    let reported = json(&dirs, &["artifacts", "read", &uri, "--length", "2"]);
     assert_eq!(
-        (&told["text"], &told["_meta"]["capdeck/artifact"]["size"]),
+        (&reported["text"], &reported["_meta"]["capdeck/artifact"]["size"]),
         (&Value::from("1\n"), &Value::from(23893))
     );
 

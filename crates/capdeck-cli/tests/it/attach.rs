@@ -90,28 +90,28 @@ fn why_knows_what_attaching_hides() {
     ] {
         let (there, here) = (remote_deck(shadowing), local_deck());
         let host = capdeck(&there).up(&[]);
-        let told = run(&here, &["why", "fake", "--attach", &host.url]).success().stdout;
+        let reported = run(&here, &["why", "fake", "--attach", &host.url]).success().stdout;
         let line = |name: &str| {
-            let lines = told.lines().filter(|line| line.trim_start().starts_with(name));
+            let lines = reported.lines().filter(|line| line.trim_start().starts_with(name));
             lines.map(str::to_owned).collect::<String>()
         };
-        assert!(line("from").contains(from), "{shadowing}: {told}");
-        assert!(line("replaces").contains(replaces), "{shadowing}: {told}");
+        assert!(line("from").contains(from), "{shadowing}: {reported}");
+        assert!(line("replaces").contains(replaces), "{shadowing}: {reported}");
     }
     let (there, here) = (remote_deck("namespace"), local_deck());
     let host = capdeck(&there).up(&[]);
-    let told = run(&here, &["why", "fake", "--attach", &host.url]);
-    assert_eq!(told.code, Some(1), "{}", told.stderr);
+    let reported = run(&here, &["why", "fake", "--attach", &host.url]);
+    assert_eq!(reported.code, Some(1), "{}", reported.stderr);
     for name in ["`local-", "`remote-"] {
-        assert!(told.stderr.contains(name), "{}", told.stderr);
+        assert!(reported.stderr.contains(name), "{}", reported.stderr);
     }
-    let nobody = run(&here, &["why", "fake", "--attach", "http://127.0.0.1:1"]);
-    assert!(nobody.stderr.contains("nothing answers there"), "{}", nobody.stderr);
+    let unreachable = run(&here, &["why", "fake", "--attach", "http://127.0.0.1:1"]);
+    assert!(unreachable.stderr.contains("nothing answers there"), "{}", unreachable.stderr);
     assert_eq!(run(&here, &["why", "fake", "--key-file", "key"]).code, Some(2));
 }
 
 #[test]
-fn a_list_that_changes_under_a_client_is_told() {
+fn a_list_that_changes_under_a_client_is_reported() {
     let (there, here) = (remote_deck("forbid"), local_deck());
     let host = capdeck(&there).up(&[]);
     for capabilities in [json!({}), json!({"elicitation": {}})] {
@@ -132,7 +132,7 @@ fn changes_and_restarts_of_the_host_are_followed() {
     let port = host.url.rsplit(':').next().unwrap().to_owned();
     let mut client = capdeck(&here).attach(&[&host.url]);
     client.initialize();
-    // Whoever never asked for a list is not told that it changed.
+    // A client that never asked for a list gets no notification.
     assert!(names(&mut client).iter().all(|name| name != "new__say"));
     there.write("config/new.md", echo_file("New there"));
     client.incoming("notifications/tools/list_changed");
@@ -178,7 +178,7 @@ fn the_key_is_needed_and_never_shown() {
 }
 
 #[test]
-fn addresses_that_lead_nowhere_are_told() {
+fn addresses_that_lead_nowhere_are_reported() {
     let here = local_deck();
     insta::assert_snapshot!(shown(&here, &run(&here, &["attach", "http://127.0.0.1:1"])), @r"
     exit 1

@@ -59,9 +59,13 @@ fn progress_arrives_step_by_step_with_the_clients_own_token() {
             "_meta": {"progressToken": "mine-7"}});
         let id = passage.client.send_request("tools/call", params);
         for step in 1..=3 {
-            let told = passage.client.incoming("notifications/progress");
-            assert_eq!(told["params"]["progressToken"], "mine-7", "{era:?}: {told}");
-            assert_eq!(told["params"]["progress"].as_f64(), Some(f64::from(step)), "{told}");
+            let reported = passage.client.incoming("notifications/progress");
+            assert_eq!(reported["params"]["progressToken"], "mine-7", "{era:?}: {reported}");
+            assert_eq!(
+                reported["params"]["progress"].as_f64(),
+                Some(f64::from(step)),
+                "{reported}"
+            );
         }
         assert_eq!(passage.client.answer_to(id)["result"]["content"][0]["text"], "done");
     });
@@ -112,7 +116,7 @@ fn questions_reach_the_client_and_answers_the_server() {
 }
 
 #[test]
-fn changed_lists_and_watched_resources_are_told() {
+fn changed_lists_and_watched_resources_are_reported() {
     in_both_eras(&json!({}), |passage, era| {
         passage.client.request("tools/list", json!({}));
         passage.call("change_tools", json!({"name": "brand_new"}));
@@ -124,8 +128,8 @@ fn changed_lists_and_watched_resources_are_told() {
         let watched = passage.client.request("resources/subscribe", uri.clone());
         assert_eq!(watched["result"], json!({}), "{era:?}");
         passage.call("touch_resource", uri.clone());
-        let told = passage.client.incoming("notifications/resources/updated");
-        assert_eq!(told["params"]["uri"], "fake://note", "{era:?}: {told}");
+        let reported = passage.client.incoming("notifications/resources/updated");
+        assert_eq!(reported["params"]["uri"], "fake://note", "{era:?}: {reported}");
         let unwatched = passage.client.request("resources/unsubscribe", uri);
         assert_eq!(unwatched["result"], json!({}), "{era:?}");
     });

@@ -149,7 +149,7 @@ fn a_sign_in_is_made_shown_renewed_and_taken_back() {
 }
 
 #[test]
-fn a_service_that_cannot_be_told_is_warned_about() {
+fn a_service_that_cannot_be_notified_is_warned_about() {
     let provider = Provider::start();
     let dirs = deck(&provider, "");
     sign_in(&dirs, &[]);

@@ -70,7 +70,7 @@ fn a_copy_of_a_host_at_rest_is_whole() {
 }
 
 #[test]
-fn a_damaged_copy_is_told() {
+fn a_damaged_copy_is_reported() {
     let (there, restored) = (TestDirs::new(), TestDirs::new());
     filled(&there).close();
     run("cp", &["-a", &format!("{}/.", text(&there.data())), text(&restored.data())]);

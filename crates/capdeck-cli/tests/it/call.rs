@@ -129,8 +129,8 @@ fn a_server_that_fails_is_explained_and_remembered() {
     let listed = run(&dirs, &["list"]).success();
     assert!(listed.stdout.contains("gone  failing  mcp"), "{}", listed.stdout);
     assert!(listed.stderr.contains("gone is failing since "), "{}", listed.stderr);
-    let told = run(&dirs, &["why", "gone"]).success().stdout;
-    assert!(told.starts_with("gone is failing\n"), "{told}");
+    let reported = run(&dirs, &["why", "gone"]).success().stdout;
+    assert!(reported.starts_with("gone is failing\n"), "{reported}");
     assert!(run(&dirs, &["inspect", "gone"]).success().stdout.contains("status     failing: "));
     let doctor = json(&dirs, &["doctor"])["items"].to_string();
     assert!(doctor.contains("gone is failing since "), "{doctor}");

@@ -92,7 +92,7 @@ fn deck(provider: &Provider) -> (TestDirs, Vec<(String, &'static str, Value)>) {
             json!({"discoveryPath": "./api.json", "baseUrl": format!("{url}/echo{suffix}/")});
         write(&dirs, &id, GOOGLE, block, &auth);
         calls.push((id.clone(), "echo", json!({"path": {"more": "x"}})));
-        calls.push((id, "echo", json!({"path": {"more": "x"}, "filename": "told.json"})));
+        calls.push((id, "echo", json!({"path": {"more": "x"}, "filename": "reported.json"})));
 
         for kind in ["echo", "errors"] {
             let id = format!("graphql-{kind}-{place}");
@@ -200,16 +200,16 @@ fn no_secret_comes_out_of_a_described_api() {
     let (dirs, calls) = deck(&provider);
     fill_vault(&dirs);
     let mut redacted = 0;
-    let mut told = 0;
+    let mut reported = 0;
     for (id, tool, arguments) in &calls {
         let arguments = arguments.to_string();
         let done = loud(&dirs).args(["call", id, tool, "--args", &arguments, "--json"]).run();
         assert_ne!(done.code, Some(255), "{id} {tool}: {done:?}");
         assert_clean(&format!("call {id} {tool}"), &format!("{}{}", done.stdout, done.stderr));
         redacted += usize::from(done.stdout.contains("[redacted]"));
-        told += usize::from(done.stdout.contains("target"));
+        reported += usize::from(done.stdout.contains("target"));
     }
-    assert!(redacted >= 20, "the servers did repeat what they were sent ({redacted}, {told})");
+    assert!(redacted >= 20, "the servers did repeat what they were sent ({redacted}, {reported})");
     for kind in ["openapi", "google"] {
         for place in ["url", "refused", "fetched", "withheld", "nonsense"] {
             let id = &format!("{kind}-{place}");

@@ -181,14 +181,14 @@ fn a_server_is_started_in_its_project_with_values_from_everywhere() {
         .run()
         .success()
         .json();
-    let told = text(&called);
+    let reported = text(&called);
     // Values from elsewhere are secrets, so a result that repeats them is scrubbed.
     for (name, value) in [("A", "one"), ("B", "two"), ("C", "x-[redacted]"), ("D", "[redacted]")] {
-        assert!(told.contains(&format!(r#""{name}":"{value}""#)), "{name}: {told}");
+        assert!(reported.contains(&format!(r#""{name}":"{value}""#)), "{name}: {reported}");
     }
-    assert!(!told.contains("canary"), "{told}");
+    assert!(!reported.contains("canary"), "{reported}");
     let project = dirs.project().canonicalize().unwrap();
-    assert!(told.contains(project.to_str().unwrap()), "{told}");
+    assert!(reported.contains(project.to_str().unwrap()), "{reported}");
 }
 
 #[test]
@@ -343,7 +343,7 @@ fn the_option_decides_how_tools_are_offered() {
 }
 
 #[test]
-fn a_broken_file_is_told_and_the_rest_works() {
+fn a_broken_file_is_reported_and_the_rest_works() {
     let dirs = TestDirs::new();
     dirs.write("config/echo.md", crate::echo_file("Echo"));
     dirs.write(
@@ -351,14 +351,14 @@ fn a_broken_file_is_told_and_the_rest_works() {
         "servers:\n  - { id: bad, type: mcp, def: {} }\ntools:\n  - { id: ok, type: command, def: { run: { cmd: echo ok } } }\n",
     );
     run(&dirs, &["trust", "--yes"]).success();
-    let told = run(&dirs, &["validate"]);
-    assert_eq!(told.code, Some(1));
+    let reported = run(&dirs, &["validate"]);
+    assert_eq!(reported.code, Some(1));
     assert!(
-        told.stdout.contains("the server `bad` has neither `cmd` nor `url`"),
+        reported.stdout.contains("the server `bad` has neither `cmd` nor `url`"),
         "{}",
-        told.stdout
+        reported.stdout
     );
-    assert!(told.stdout.contains("capabilities.yaml:2"), "{}", told.stdout);
+    assert!(reported.stdout.contains("capabilities.yaml:2"), "{}", reported.stdout);
     assert_eq!(run(&dirs, &["call", "ok"]).success().stdout, "ok\n");
     dirs.write("project/capabilities.yaml", "servers: [\n");
     assert_eq!(run(&dirs, &["validate", "capabilities.yaml"]).code, Some(1));

@@ -45,7 +45,7 @@ fn a_capability_that_another_file_replaces_is_not_narrowed_by_the_older_choice()
     let why = json(&dirs, &["why", "fake", "params"]);
     assert_eq!(why["tool"]["requiredBySkill"], false, "{why}");
 
-    // The project's own file of that id wins, and nobody chose among its tools.
+    // The project's own file of that id wins, and no one chose among its tools.
     let mut block = FakePlan::default().deck_entry();
     let (name, description) = (block["name"].take(), block["description"].take());
     block.as_object_mut().unwrap().retain(|_, value| !value.is_null());

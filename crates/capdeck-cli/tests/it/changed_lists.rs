@@ -391,7 +391,7 @@ fn one_command_after_the_other_sees_the_change_as_well() {
 }
 
 #[test]
-fn a_client_of_one_server_is_told_of_a_change_that_the_server_did_not_announce() {
+fn a_client_of_one_server_gets_a_change_that_the_server_did_not_announce() {
     let notes = Notes::stdio(json!({}));
     let mut client = capdeck(&notes.dirs).serve(&["--only", "notes"]);
     client.initialize();

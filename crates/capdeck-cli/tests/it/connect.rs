@@ -53,7 +53,7 @@ fn a_change_is_shown_and_not_made_with_dry_run() {
 }
 
 #[test]
-fn connecting_is_told_listed_and_taken_back() {
+fn connecting_is_reported_listed_and_taken_back() {
     let dirs = TestDirs::new();
     let finished = at_home(&dirs).args(["connect", "claude-code", "codex"]).run();
     insta::assert_snapshot!(shown(&dirs, &finished), @r"

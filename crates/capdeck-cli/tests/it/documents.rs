@@ -42,8 +42,8 @@ fn the_guide_to_approvals_shows_real_output() {
     let id = approvals::waiting_id(&refused);
     agent.close();
     let [answer] = fenced(&written, "text").try_into().unwrap();
-    let told = refused["content"][0]["text"].as_str().unwrap().replace(&id, SHOWN_ID);
-    assert!(told.starts_with(answer.trim_end()), "{told}");
+    let reported = refused["content"][0]["text"].as_str().unwrap().replace(&id, SHOWN_ID);
+    assert!(reported.starts_with(answer.trim_end()), "{reported}");
 
     let actual = replay(&dirs, &written, &[(SHOWN_ID, &id)]);
     compare(&path, &actual);
@@ -78,9 +78,9 @@ fn the_guide_to_runs_shows_real_output() {
     let (run_id, approval) = runs::paused(&waits);
     agent.close();
     let [answer] = fenced(&written, "text").try_into().unwrap();
-    let told = waits["error"]["hint"].as_str().unwrap();
-    let told = told.replace(&approval, SHOWN_ID).replace(&run_id, SHOWN_RUN);
-    assert!(told.starts_with(answer.trim_end()), "{told}");
+    let reported = waits["error"]["hint"].as_str().unwrap();
+    let reported = reported.replace(&approval, SHOWN_ID).replace(&run_id, SHOWN_RUN);
+    assert!(reported.starts_with(answer.trim_end()), "{reported}");
     let names = [
         (SHOWN_ID, approval.as_str()),
         (SHOWN_RUN, run_id.as_str()),
@@ -164,7 +164,7 @@ fn the_guide_to_packages_shows_real_output() {
     compare(&path, &format!("{shown}{heading}{}", replay(&dirs, after, &[])));
 }
 
-/// The guide's own file is the project's; somebody has changed a copy of it.
+/// The guide's own file is the project's; a copy of it was changed.
 #[test]
 fn the_guide_to_capsules_shows_real_output() {
     let path = document("docs/guide/capsules.md");

@@ -110,7 +110,7 @@ fn agents_are_chosen_by_flag_file_or_last_run() {
 }
 
 #[test]
-fn problems_are_told_together_and_nothing_is_written() {
+fn problems_are_reported_together_and_nothing_is_written() {
     let bad = format!(
         "{FILE}options: {{ requiresCommands: [{{ cli: surely-not-here }}], security: {{ blockedPhrases: [whole words] }} }}\n"
     );
@@ -166,7 +166,7 @@ fn repositories_are_pinned_and_then_needed_no_more() {
 }
 
 #[test]
-fn addresses_inside_are_not_asked_for_a_project_nobody_trusts() {
+fn addresses_inside_are_not_asked_for_an_untrusted_project() {
     let dirs = with_file(
         "providers: [windsurf]\nrules: [{ id: r, type: remote, url: 'http://127.0.0.1:9/r.md' }]\n",
     );

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::{capdeck, echo_file, json, run, shown};
 
-/// Runs git with nobody's own settings.
+/// Runs git without personal settings.
 fn git(folder: &Path, words: &[&str]) {
     let output = Command::new("git")
         .args(["-c", "user.name=Test", "-c", "user.email=test@example.com"])
@@ -164,7 +164,7 @@ fn a_tag_is_kept_and_a_commit_works_offline() {
 }
 
 #[test]
-fn what_cannot_be_got_is_told_and_nothing_is_written() {
+fn what_cannot_be_got_is_reported_and_nothing_is_written() {
     let dirs = TestDirs::new();
     let address = repository(&dirs);
     dirs.write("repo/sub/other.md", echo_file("Other"));

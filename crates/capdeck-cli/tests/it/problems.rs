@@ -1,4 +1,4 @@
-//! What of a description could not be imported: shown wherever somebody looks, and never in the way.
+//! What of a description could not be imported: shown where people look, and nowhere else.
 
 use capdeck_test::TestDirs;
 use serde_json::{Value, json};

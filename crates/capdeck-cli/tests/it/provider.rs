@@ -139,8 +139,8 @@ fn serve(stream: TcpStream, state: &Mutex<State>) {
         let mut body = vec![0; length];
         reader.read_exact(&mut body).unwrap();
         let text = String::from_utf8(body).unwrap();
-        let told = Told { target: &target, token: &token, head: &head };
-        let answer = answer(state, &path, &told, text);
+        let reported = RequestFacts { target: &target, token: &token, head: &head };
+        let answer = answer(state, &path, &reported, text);
         if reader.get_mut().write_all(answer.as_bytes()).is_err() {
             return;
         }
@@ -148,15 +148,15 @@ fn serve(stream: TcpStream, state: &Mutex<State>) {
 }
 
 /// What a request says besides its path and body.
-struct Told<'a> {
+struct RequestFacts<'a> {
     target: &'a str,
     token: &'a str,
     head: &'a str,
 }
 
-fn answer(state: &Mutex<State>, path: &str, told: &Told<'_>, body: String) -> String {
+fn answer(state: &Mutex<State>, path: &str, reported: &RequestFacts<'_>, body: String) -> String {
     let mut state = state.lock().unwrap();
-    let Told { target, token, head } = *told;
+    let RequestFacts { target, token, head } = *reported;
     let you = json!({"target": target, "head": head, "body": body});
     state.asked.push((path.to_owned(), body));
     let (status, body, challenge) = match (path, &state.wanted_scope) {

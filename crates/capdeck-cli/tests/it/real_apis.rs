@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::{json, run};
 
 /// The text of a published file. `None` when the shared data is not there.
-#[expect(clippy::print_stdout, reason = "whoever reads the run is told what it left out")]
+#[expect(clippy::print_stdout, reason = "the reader of the run sees what it left out")]
 fn published(file: &str) -> Option<String> {
     let caplets = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/caplets");
     let text = fs::read_to_string(caplets.join(file)).ok();

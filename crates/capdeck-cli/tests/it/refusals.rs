@@ -51,8 +51,8 @@ fn refused_credentials_end_with_code_3_and_what_to_renew() {
     let finished =
         capdeck(&dirs).env("API_TOKEN", "canary-1").args(["call", "things", "list"]).run();
     assert_eq!(finished.code, Some(3), "{}", finished.stderr);
-    let told = format!("{}{}", finished.stdout, finished.stderr);
-    assert!(told.contains("`things` does not accept our credentials (HTTP 401)"), "{told}");
-    assert!(told.contains("set `API_TOKEN` to a valid value"), "{told}");
-    assert!(!told.contains("canary"), "{told}");
+    let reported = format!("{}{}", finished.stdout, finished.stderr);
+    assert!(reported.contains("`things` does not accept our credentials (HTTP 401)"), "{reported}");
+    assert!(reported.contains("set `API_TOKEN` to a valid value"), "{reported}");
+    assert!(!reported.contains("canary"), "{reported}");
 }

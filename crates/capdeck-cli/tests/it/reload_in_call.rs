@@ -121,7 +121,7 @@ fn until_exists(path: &Path) {
     }
 }
 
-/// A server that waits with its start while a file says so. `generation` makes it another definition, and is what its tools are told by.
+/// A server that waits with its start while a file says so. `generation` makes it another definition, and is what its tools are reported by.
 fn slow_server(dirs: &TestDirs, generation: &str) -> Value {
     let plan = FakePlan {
         name: generation.to_owned(),

@@ -101,7 +101,7 @@ fn types_are_shown_for_one_tool_one_capability_or_all() {
     let all = json(&dirs, &["types"]);
     let ids: Vec<_> = all["items"].as_array().unwrap().iter().map(|item| &item["id"]).collect();
     assert_eq!(ids, ["echo", "fake"]);
-    assert!(all["items"][1]["typeScript"].is_null(), "nobody was asked: {all}");
+    assert!(all["items"][1]["typeScript"].is_null(), "no server was asked: {all}");
     let asked = json(&dirs, &["types", "fake"]);
     assert!(asked["items"][0]["typeScript"].as_str().unwrap().contains("echo("), "{asked}");
     let unknown = run(&dirs, &["types", "ecko"]);

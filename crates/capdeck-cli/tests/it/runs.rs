@@ -134,13 +134,13 @@ fn a_recorded_run_is_a_test_that_passes_and_fails() {
     assert!(failed.stdout.contains("FAIL"), "{}", failed.stdout);
     assert!(failed.stdout.contains("      `/0/stdout` is `"), "{}", failed.stdout);
     assert!(failed.stdout.contains("`, expected `"), "{}", failed.stdout);
-    let told = run(&dirs, &["test", bad, "--json"]).json();
-    assert_eq!((&told["failed"], &told["items"][0]["passed"]), (&json!(1), &json!(false)));
+    let reported = run(&dirs, &["test", bad, "--json"]).json();
+    assert_eq!((&reported["failed"], &reported["items"][0]["passed"]), (&json!(1), &json!(false)));
     assert_eq!(calls(&dirs), before);
 }
 
 #[test]
-fn bad_names_and_files_are_told() {
+fn bad_names_and_files_are_reported() {
     let dirs = TestDirs::new();
     insta::assert_snapshot!(shown(&dirs, &run(&dirs, &["runs", "show", "abc"])), @r"
     exit 1

@@ -68,7 +68,7 @@ fn bad_questions_fail() {
 }
 
 #[test]
-fn what_could_not_be_searched_is_told() {
+fn what_could_not_be_searched_is_reported() {
     let dirs = TestDirs::new();
     dirs.write_config(&json!({"mcpServers": {"gone": {
         "name": "Gone", "description": "A server that is not there.", "command": "no-such-program-here"

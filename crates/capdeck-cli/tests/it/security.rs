@@ -61,11 +61,11 @@ fn security_17_a_server_is_started_by_words_without_a_shell() {
 fn security_09_a_page_is_opened_without_a_shell() {
     let provider = Provider::start();
     let dirs = auth::deck(&provider, ", scopes: ['a;b', '$(id)']");
-    let (folder, told) = (dirs.root().join("bin"), dirs.root().join("told"));
+    let (folder, reported) = (dirs.root().join("bin"), dirs.root().join("reported"));
     for name in ["xdg-open", "open"] {
         let text = format!(
             "#!/bin/sh\necho \"$#\" > {0}.part\nprintf %s \"$1\" >> {0}.part\nmv {0}.part {0}\n",
-            told.display()
+            reported.display()
         );
         let program = dirs.write(format!("bin/{name}"), text);
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
@@ -73,11 +73,11 @@ fn security_09_a_page_is_opened_without_a_shell() {
     let path = format!("{}:{}", folder.display(), machine_path());
     let waiting = auth::login_with(&dirs, &[], &[("PATH", &path), ("DISPLAY", ":9")]);
     let deadline = Instant::now() + Duration::from_secs(30);
-    while !told.exists() {
+    while !reported.exists() {
         assert!(Instant::now() < deadline, "no page was opened");
         std::thread::sleep(Duration::from_millis(5));
     }
-    let opened = fs::read_to_string(&told).unwrap();
+    let opened = fs::read_to_string(&reported).unwrap();
     assert_eq!(opened, format!("1\n{}", waiting.address()), "the address is one word");
     assert!(opened.contains('&'), "a shell would have cut it");
     waiting.visit();

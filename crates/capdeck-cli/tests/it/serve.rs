@@ -166,7 +166,7 @@ fn a_signal_ends_it_cleanly() {
 }
 
 /// Longer than anything here may take.
-const PATIENCE: Duration = Duration::from_secs(120);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// What the process held at most, in MiB.
 fn peak_memory(child: &Child) -> usize {
@@ -177,7 +177,7 @@ fn peak_memory(child: &Child) -> usize {
 
 /// Waits until the audit trail has this many calls: what a call gave is known then, read or not.
 fn wait_for_calls(dirs: &TestDirs, count: usize) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + EXIT_TIMEOUT;
     loop {
         let days = dirs.state().join("audit").read_dir().into_iter().flatten();
         let lines = days.filter_map(|day| std::fs::read_to_string(day.unwrap().path()).ok());
@@ -208,7 +208,7 @@ fn a_client_that_does_not_read_costs_little_and_does_not_hold_up_the_end() {
     stdout.read_line(&mut String::new()).unwrap();
     let before = peak_memory(&child);
 
-    // From here on nobody reads: 40 MB of log messages, and some answers.
+    // From here on there is no reader: 40 MB of log messages, and some answers.
     let flood = json!({"name": "flood", "arguments": {"count": 2000, "bytes": 20_000}});
     send(3, "tools/call", flood);
     for id in 4..40 {
@@ -223,7 +223,7 @@ fn a_client_that_does_not_read_costs_little_and_does_not_hold_up_the_end() {
     let (sender, ended) = mpsc::channel();
     let mut ending = child;
     thread::spawn(move || sender.send(ending.wait().unwrap()).ok());
-    let status = ended.recv_timeout(PATIENCE).expect("it ends though nobody reads");
+    let status = ended.recv_timeout(EXIT_TIMEOUT).expect("it ends without a reader");
     assert_eq!(status.code(), Some(0));
     let mut rest = String::new();
     stdout.read_to_string(&mut rest).unwrap();

@@ -52,7 +52,7 @@ fn approval_and_verification_make_it_visible() {
     assert_eq!(
         json(&dirs, &["list"])["items"][0]["status"],
         "hidden",
-        "a changed file is verified anew"
+        "a changed file is verified again"
     );
 }
 

@@ -231,7 +231,7 @@ fn help_shows_types_choices_and_defaults() {
 }
 
 #[test]
-fn two_tools_typed_alike_are_told_apart_by_their_names() {
+fn two_tools_typed_alike_are_distinguished_by_their_names() {
     let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
     let extra_tools = vec![tool("readFile"), tool("read_file")];
     let plan = FakePlan { behaviours: false, extra_tools, ..FakePlan::default() };
@@ -405,7 +405,7 @@ fn approvals_and_questions_reach_the_terminal() {
 }
 
 #[test]
-fn whoever_interrupts_a_command_cancels_the_call() {
+fn interrupting_a_command_cancels_the_call() {
     let dirs = TestDirs::new();
     let record = dirs.root().join("record.jsonl");
     let plan = FakePlan { record: Some(record.clone()), ..FakePlan::default() };

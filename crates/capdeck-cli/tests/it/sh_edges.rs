@@ -61,10 +61,10 @@ fn greeting(socket: &Path, user: u32) -> Vec<u8> {
     let hearing = thread::spawn(move || {
         rustix::thread::set_thread_uid(rustix::process::Uid::from_raw(user)).unwrap();
         let mut stream = UnixStream::connect(socket).unwrap();
-        let mut heard = vec![0; 64];
-        let length = stream.read(&mut heard).unwrap_or(0);
-        heard.truncate(length);
-        heard
+        let mut received = vec![0; 64];
+        let length = stream.read(&mut received).unwrap_or(0);
+        received.truncate(length);
+        received
     });
     hearing.join().unwrap()
 }
@@ -80,7 +80,7 @@ fn another_user_is_refused_at_the_socket() {
     let own = fs::metadata(&socket).unwrap().uid();
     assert!(!greeting(&socket, own).is_empty());
     if own != 0 {
-        // Only the superuser can be somebody else.
+        // Only the superuser can be another user.
         return;
     }
     // Even where the permissions let everybody in.

@@ -140,7 +140,7 @@ fn a_folder_can_be_named() {
 }
 
 #[test]
-fn whoever_is_asked_is_shown_what_about_however_quiet_it_is_to_be() {
+fn a_person_who_is_asked_sees_what_about_even_when_quiet() {
     let dirs = with_project();
     let mut terminal = Terminal::start(&dirs, &["trust", "-q"]);
     terminal.wait_for("say runs echo $input.text");

@@ -193,7 +193,7 @@ fn other_machines_need_a_key() {
 }
 
 #[test]
-fn a_key_that_nobody_could_sign_in_with_is_refused_at_the_start() {
+fn a_key_that_no_client_could_sign_in_with_is_refused_at_the_start() {
     let dirs = TestDirs::new();
     for wrong in ["canary-key", "canary key with spaces"] {
         let refused = capdeck(&dirs).env("CAPDECK_ADMIN_KEY", wrong);

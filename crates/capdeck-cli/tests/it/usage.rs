@@ -54,7 +54,7 @@ fn a_mistake_is_json_when_json_is_asked_for() {
 
 /// The host speaks to agents, which pass a hint on; on the command line the person reads it.
 #[test]
-fn hints_are_for_whoever_types() {
+fn hints_are_for_the_person_who_types() {
     let dirs = TestDirs::new();
     dirs.write("project/.capdeck/echo.md", crate::echo_file("Echo"));
     dirs.write("config/machine.md", crate::echo_file("Machine"));
@@ -71,7 +71,7 @@ fn hints_are_for_whoever_types() {
 }
 
 #[test]
-fn a_mistake_in_json_says_all_that_a_person_is_told() {
+fn a_mistake_in_json_says_all_that_a_person_sees() {
     let dirs = TestDirs::new();
     for (words, message, hint) in [
         (

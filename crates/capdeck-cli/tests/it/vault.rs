@@ -34,7 +34,7 @@ fn call(dirs: &TestDirs) -> CapdeckOutput {
 }
 
 #[test]
-fn a_capability_reads_what_it_was_granted_and_nobody_sees_it() {
+fn a_capability_reads_what_it_was_granted_and_no_one_else_sees_it() {
     let dirs = tells();
     let refused = call(&dirs);
     insta::assert_snapshot!(shown(&dirs, &refused), @r"
@@ -72,8 +72,8 @@ fn a_capability_reads_what_it_was_granted_and_nobody_sees_it() {
     --- stderr
     tells in [ROOT]/config/tells.md reads MY_KEY as $vault:MY_KEY
     ");
-    let told = call(&dirs);
-    insta::assert_snapshot!(shown(&dirs, &told), @r"
+    let reported = call(&dirs);
+    insta::assert_snapshot!(shown(&dirs, &reported), @r"
     exit 0
     --- stdout
     17 [redacted]
@@ -119,7 +119,7 @@ fn facts_are_shown_and_the_value_only_on_request() {
 }
 
 #[test]
-fn mistakes_are_told_with_what_to_do() {
+fn mistakes_are_reported_with_what_to_do() {
     let dirs = tells();
     set(&dirs, &["KEPT"], CANARY).success();
     for (words, code, message, hint) in [
@@ -194,8 +194,8 @@ fn the_key_comes_from_where_the_environment_says() {
         ("CAPLETS_ENCRYPTION_KEY_FILE", file),
         ("CAPDECK_KEY_FILE", file),
     ] {
-        let told = capdeck(&dirs).env(name, value).args(["call", "tells", "tell"]).run();
-        assert_eq!(told.code, Some(0), "{name}: {told:?}");
+        let reported = capdeck(&dirs).env(name, value).args(["call", "tells", "tell"]).run();
+        assert_eq!(reported.code, Some(0), "{name}: {reported:?}");
         // No child and no definition gets at it.
         dirs.write("config/leak.md", TELLS.replace("$vault:MY_KEY", &format!("$env:{name}")));
         let leaked = capdeck(&dirs).env(name, value).args(["call", "leak", "tell"]).run();
@@ -264,7 +264,7 @@ fn what_is_typed_at_a_terminal_is_not_shown() {
 }
 
 #[test]
-fn a_keyring_that_is_not_there_is_told_and_the_key_stays_where_it_is() {
+fn a_keyring_that_is_not_there_is_reported_and_the_key_stays_where_it_is() {
     let dirs = tells();
     set(&dirs, &["MY_KEY"], CANARY).success();
     let key = fs::read_to_string(dirs.state().join("vault/key")).unwrap();

@@ -23,7 +23,7 @@ fn the_starter_deck_explains_itself() {
 }
 
 #[test]
-fn layers_exposures_and_names_are_told() {
+fn layers_exposures_and_names_are_reported() {
     let dirs = TestDirs::new();
     dirs.write_config(&json!({
         "options": {"exposure": "progressive"},

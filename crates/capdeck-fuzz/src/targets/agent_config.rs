@@ -6,8 +6,8 @@ use std::{fs, path::PathBuf};
 
 use capdeck_install::{
     AgentClient, ClientEntryChange, ClientEntryRecords, ClientEntryTarget, ClientFolders,
-    ClientServerEntry, ConnectError, DocumentStep, EntryPresence, ForeignPolicy, LaunchTarget,
-    import_server, keys, plan_connect, plan_disconnect, plan_takeover, presence,
+    ClientServerEntry, ConnectError, DocumentStep, EntryPresence, LaunchTarget, OverwritePolicy,
+    import_server, keys, plan_connect, plan_disconnect, presence,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -103,8 +103,13 @@ impl AgentConfigEditor {
         let document = match self.target.document() {
             Ok(document) => document,
             Err(error) => {
-                let refused =
-                    plan_connect(&self.target, &self.entry, ForeignPolicy::Replace, &self.records);
+                let refused = plan_connect(
+                    &self.target,
+                    &self.entry,
+                    &[],
+                    OverwritePolicy::Overwrite,
+                    &self.records,
+                );
                 assert!(refused.is_err(), "an unreadable file is edited");
                 return kind_of(&error);
             }
@@ -126,8 +131,13 @@ impl AgentConfigEditor {
 
     /// Connects, does it again, and takes it back.
     fn check_connection(&self, servers: &[ClientServerEntry]) -> String {
-        let plan = match plan_connect(&self.target, &self.entry, ForeignPolicy::Keep, &self.records)
-        {
+        let plan = match plan_connect(
+            &self.target,
+            &self.entry,
+            &[],
+            OverwritePolicy::Keep,
+            &self.records,
+        ) {
             Ok(plan) => plan,
             Err(error) => {
                 self.assert_unchanged();
@@ -144,7 +154,8 @@ impl AgentConfigEditor {
         let now = self.target.client.servers(&self.target.document().unwrap());
         assert_eq!(other_servers(&now), other_servers(servers), "another entry changed");
         let again =
-            plan_connect(&self.target, &self.entry, ForeignPolicy::Keep, &self.records).unwrap();
+            plan_connect(&self.target, &self.entry, &[], OverwritePolicy::Keep, &self.records)
+                .unwrap();
         assert_eq!(again.change, ClientEntryChange::None);
         let ours = fs::read(&self.target.file).unwrap();
         self.disconnect();
@@ -155,7 +166,7 @@ impl AgentConfigEditor {
 
     /// Another program changes the file while the entry is in it; taking the entry back leaves that change.
     fn check_foreign_edit(&self, ours: &[u8], servers: &[ClientServerEntry]) -> &'static str {
-        plan_connect(&self.target, &self.entry, ForeignPolicy::Keep, &self.records)
+        plan_connect(&self.target, &self.entry, &[], OverwritePolicy::Keep, &self.records)
             .unwrap()
             .apply(&self.records)
             .unwrap();
@@ -167,7 +178,7 @@ impl AgentConfigEditor {
             return "no other edit";
         };
         fs::write(&self.target.file, document.text()).unwrap();
-        if plan_disconnect(&self.target, ForeignPolicy::Keep, &self.records)
+        if plan_disconnect(&self.target, OverwritePolicy::Keep, &self.records)
             .and_then(|plan| plan.apply(&self.records))
             .is_err()
         {
@@ -185,7 +196,7 @@ impl AgentConfigEditor {
     fn check_takeover(&self, servers: &[ClientServerEntry]) -> String {
         let names: Vec<String> = servers.iter().map(|server| server.name.clone()).collect();
         let (target, records) = (&self.target, &self.records);
-        match plan_takeover(target, &self.entry, &names, ForeignPolicy::Replace, records) {
+        match plan_connect(target, &self.entry, &names, OverwritePolicy::Overwrite, records) {
             Ok(plan) => {
                 plan.apply(records).unwrap();
                 if plan.change != ClientEntryChange::None {
@@ -202,7 +213,7 @@ impl AgentConfigEditor {
     }
 
     fn disconnect(&self) {
-        let plan = plan_disconnect(&self.target, ForeignPolicy::Keep, &self.records).unwrap();
+        let plan = plan_disconnect(&self.target, OverwritePolicy::Keep, &self.records).unwrap();
         assert_eq!(plan.change, ClientEntryChange::Remove);
         plan.apply(&self.records).unwrap();
     }

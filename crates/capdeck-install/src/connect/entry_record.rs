@@ -39,32 +39,6 @@ pub(super) struct ClientEntryRecord {
     pub(super) after: String,
 }
 
-impl ClientEntryRecord {
-    pub(super) fn new(
-        target: &ClientEntryTarget,
-        before: Option<&str>,
-        after: &str,
-        entry: &Value,
-        former: Map<String, Value>,
-        made_maps: usize,
-    ) -> Self {
-        Self {
-            client: target.client.id.to_owned(),
-            scope: target.scope.as_str().to_owned(),
-            file: target.file.clone(),
-            name: target.name.clone(),
-            entry: entry.clone(),
-            former,
-            made_maps,
-            made_file: before.is_none(),
-            made_folders: if before.is_none() { missing_folders(&target.file) } else { Vec::new() },
-            splice: TextSplice::between(before.unwrap_or_default(), after),
-            before: sha256_hex(before.unwrap_or_default()),
-            after: sha256_hex(after),
-        }
-    }
-}
-
 /// The folder of records, one file per entry.
 #[derive(Debug, Clone)]
 pub struct ClientEntryRecords {
@@ -119,7 +93,7 @@ impl ClientEntryRecords {
 }
 
 /// The folders that writing a file would make, the deepest first.
-fn missing_folders(file: &Path) -> Vec<PathBuf> {
+pub(super) fn missing_folders(file: &Path) -> Vec<PathBuf> {
     let folders = file.ancestors().skip(1).take_while(|folder| !folder.exists());
     folders.filter(|folder| !folder.as_os_str().is_empty()).map(Path::to_owned).collect()
 }
@@ -135,7 +109,7 @@ pub struct ClientEntryTarget {
     fence: Option<PathBuf>,
 }
 
-/// What stands in the file now. No text when there is no file.
+/// The file as it is now. No text when there is no file.
 #[derive(Debug, Clone)]
 pub(super) struct FoundEntry {
     pub(super) text: Option<String>,

@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde::Serialize;
+
 use super::{
     ClientEntryRecords, ClientEntryTarget, ConnectError,
     entry_record::{ClientEntryRecord, FoundEntry, read_text},
@@ -12,7 +14,8 @@ use super::{
 use crate::{atomic_file::replace_file_if, secrets::mask};
 
 /// What becomes of the entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ClientEntryChange {
     /// Nothing: it is as it should be.
     None,
@@ -27,8 +30,8 @@ pub struct ClientEntryPlan {
     pub target: ClientEntryTarget,
     pub change: ClientEntryChange,
     pub(super) before: Option<String>,
-    /// No text: the file goes.
-    pub(super) after: Option<String>,
+    /// The text that the file will have; none when it goes.
+    pub after: Option<String>,
     pub(super) record: Option<ClientEntryRecord>,
     /// Folders that go when they are empty, the deepest first.
     pub(super) folders: Vec<PathBuf>,
@@ -44,11 +47,6 @@ impl ClientEntryPlan {
             record: None,
             folders: Vec::new(),
         }
-    }
-
-    /// The text that the file will have; none when it goes.
-    pub fn after(&self) -> Option<&str> {
-        self.after.as_deref()
     }
 
     /// The change as a unified diff, with values that look like secrets left out. Empty when nothing changes.

@@ -1,4 +1,4 @@
-//! Adding to and taking from what stands between brackets, separated by commas: all of JSON, the inline values of TOML,
+//! Adding to and taking from what is between brackets, separated by commas: all of JSON, the inline values of TOML,
 //! the flow style of YAML.
 
 use super::{

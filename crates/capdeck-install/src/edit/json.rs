@@ -15,11 +15,7 @@ use crate::edit::{
 
 /// What a text says; null when it says nothing.
 pub(super) fn read(text: &str) -> Result<Value, SyntaxError> {
-    let root = parse(text).map_err(|error| {
-        let (line, column) = place_of(text, error.at);
-        SyntaxError { line, column, message: error.message }
-    })?;
-    Ok(root.map_or(Value::Null, |root| root.to_value()))
+    Ok(parse(text)?.map_or(Value::Null, |root| root.to_value()))
 }
 
 /// The changes that make an edit; none where it cannot be made.
@@ -99,44 +95,31 @@ fn remove(text: &str, root: &DocumentNode, path: &[DocumentStep]) -> Option<Vec<
 
 /// One level of indentation: what the first line inside the document begins with.
 fn unit(text: &str, root: Option<&DocumentNode>) -> &'static str {
-    let Some(root) = root else { return "  " };
-    let Some(first) = root.entries().first().filter(|first| starts_line(text, first.start)) else {
+    let entries = root.map(DocumentNode::entries).unwrap_or_default();
+    let Some(first) = entries.first().filter(|first| starts_line(text, first.start)) else {
         return "  ";
     };
-    let depth = indentation(text, first.start);
-    match (depth.starts_with('\t'), depth.len()) {
-        (true, _) => "\t",
-        (false, 0) => nested_unit(text, &root.content),
-        (false, 1) => " ",
-        (false, 3) => "   ",
-        (false, 4) => "    ",
-        (false, 8) => "        ",
-        (false, _) => "  ",
-    }
-}
-
-/// A document whose first level is not indented may still indent the second.
-fn nested_unit(text: &str, content: &NodeContent) -> &'static str {
-    let (NodeContent::Map(entries) | NodeContent::List(entries)) = content else { return "  " };
-    let nested = entries.iter().find_map(|entry| entry.value.entries().first());
-    match nested.map(|entry| indentation(text, entry.start)) {
-        Some(blanks) if blanks.starts_with('\t') => "\t",
-        Some(blanks) if blanks.len() == 4 => "    ",
-        _ => "  ",
+    // A document whose first level is not indented may still indent the second.
+    let nested = || entries.iter().find_map(|entry| entry.value.entries().first());
+    match (indentation(text, first.start), nested()) {
+        ("", Some(nested)) if indentation(text, nested.start).starts_with('\t') => "\t",
+        ("", Some(nested)) if indentation(text, nested.start).len() == 4 => "    ",
+        (depth, _) if depth.starts_with('\t') => "\t",
+        (depth, _) => match depth.len() {
+            1 => " ",
+            3 => "   ",
+            4 => "    ",
+            8 => "        ",
+            _ => "  ",
+        },
     }
 }
 
 /// Nesting beyond this is refused, as recursion must end.
 const MAX_DEPTH: usize = 128;
 
-#[derive(Debug)]
-struct ParseError {
-    at: usize,
-    message: String,
-}
-
 /// The one value of the text, or none when there is nothing but blanks and comments.
-fn parse(text: &str) -> Result<Option<DocumentNode>, ParseError> {
+fn parse(text: &str) -> Result<Option<DocumentNode>, SyntaxError> {
     let mut parser = JsonTextParser { text, at: 0 };
     parser.skip()?;
     if parser.peek().is_none() {
@@ -165,7 +148,7 @@ impl JsonTextParser<'_> {
     }
 
     /// Over blanks and comments.
-    fn skip(&mut self) -> Result<(), ParseError> {
+    fn skip(&mut self) -> Result<(), SyntaxError> {
         loop {
             let rest = self.rest();
             let trimmed = rest.trim_start_matches([' ', '\t', '\r', '\n']);
@@ -188,7 +171,7 @@ impl JsonTextParser<'_> {
         }
     }
 
-    fn value(&mut self, depth: usize) -> Result<DocumentNode, ParseError> {
+    fn value(&mut self, depth: usize) -> Result<DocumentNode, SyntaxError> {
         if depth > MAX_DEPTH {
             return Err(self.wrong(format!("nested more than {MAX_DEPTH} levels deep")));
         }
@@ -203,7 +186,7 @@ impl JsonTextParser<'_> {
         Ok(DocumentNode { span: start..self.at, content, style: NodeStyle::Enclosed })
     }
 
-    fn children(&mut self, close: char, depth: usize) -> Result<Vec<NodeEntry>, ParseError> {
+    fn children(&mut self, close: char, depth: usize) -> Result<Vec<NodeEntry>, SyntaxError> {
         let open = self.at;
         self.at += 1;
         let mut entries: Vec<NodeEntry> = Vec::new();
@@ -234,7 +217,7 @@ impl JsonTextParser<'_> {
         }
     }
 
-    fn key(&mut self) -> Result<String, ParseError> {
+    fn key(&mut self) -> Result<String, SyntaxError> {
         match self.peek() {
             Some('"') => {}
             Some(found) => return Err(self.expected("a key in double quotes", found)),
@@ -251,7 +234,7 @@ impl JsonTextParser<'_> {
         Ok(key)
     }
 
-    fn string(&mut self) -> Result<String, ParseError> {
+    fn string(&mut self) -> Result<String, SyntaxError> {
         let mut is_escaped = false;
         let end = self.rest().char_indices().skip(1).find(|(_, character)| {
             let ends = *character == '"' && !is_escaped;
@@ -272,7 +255,7 @@ impl JsonTextParser<'_> {
     }
 
     /// A number, `true`, `false` or `null`.
-    fn word(&mut self) -> Result<Value, ParseError> {
+    fn word(&mut self) -> Result<Value, SyntaxError> {
         let is_part = |c: char| c.is_alphanumeric() || matches!(c, '+' | '-' | '.' | '_' | '$');
         let rest = self.rest();
         let word = part(rest, 0..rest.find(|c| !is_part(c)).unwrap_or(rest.len()));
@@ -285,14 +268,15 @@ impl JsonTextParser<'_> {
         }
     }
 
-    fn expected(&self, what: &str, found: char) -> ParseError {
+    fn expected(&self, what: &str, found: char) -> SyntaxError {
         let found =
             if found.is_control() { "a control character".into() } else { format!("`{found}`") };
         self.wrong(format!("expected {what}, found {found}"))
     }
 
-    fn wrong(&self, message: impl Into<String>) -> ParseError {
-        ParseError { at: self.at, message: message.into() }
+    fn wrong(&self, message: impl Into<String>) -> SyntaxError {
+        let (line, column) = place_of(self.text, self.at);
+        SyntaxError { line, column, message: message.into() }
     }
 }
 

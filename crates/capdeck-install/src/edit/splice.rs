@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// A part of a text and what stood there before: enough to take the change back, without the rest of the text.
+/// A part of a text and its former content: enough to take the change back, without the rest of the text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextSplice {
     /// Where the part begins, in bytes.
@@ -36,13 +36,13 @@ impl TextSplice {
         Self { start, removed: kept(old), inserted: kept(new) }
     }
 
-    /// Takes the change back at its place, if it still stands there.
+    /// Takes the change back at its place, if it is still there.
     pub fn undo(&self, after: &str) -> Option<String> {
         let rest = after.get(self.start..)?.strip_prefix(&self.inserted)?;
         Some(format!("{}{}{rest}", after.get(..self.start)?, self.removed))
     }
 
-    /// Takes the change back wherever it stands now, if it stands in one place only.
+    /// Takes the change back wherever it is now, if there is only one such place.
     pub fn undo_anywhere(&self, text: &str) -> Option<String> {
         if self.inserted.is_empty() {
             return None;
@@ -119,7 +119,7 @@ pub(super) fn indentation(text: &str, at: usize) -> &str {
     part(line, 0..line.len() - line.trim_start_matches([' ', '\t']).len())
 }
 
-/// Whether only blanks stand before `at` on its line.
+/// Whether only blanks are before `at` on its line.
 pub(super) fn starts_line(text: &str, at: usize) -> bool {
     part(text, line_start(text, at)..at).chars().all(|c| matches!(c, ' ' | '\t'))
 }

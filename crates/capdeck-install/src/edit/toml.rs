@@ -1,8 +1,6 @@
 //! TOML: statements on lines of their own, and inline values inside some of them. `toml_edit` reads the text and says where
 //! each part is; an edit replaces bytes, because `toml_edit` itself would write LF for CRLF and dotted keys in another order.
 
-mod render;
-
 use std::ops::Range;
 
 use serde_json::{Map, Number, Value};
@@ -36,7 +34,7 @@ pub(super) fn edit(text: &str, operation: &EditOperation) -> Option<Vec<TextChan
     match operation {
         EditOperation::Root { value } => {
             let entries = value.as_object()?.iter();
-            let added = entries.map(|(key, value)| render::entry(&[], key, value, newline(text)));
+            let added = entries.map(|(key, value)| render_entry(&[], key, value, newline(text)));
             let added = added.collect::<Vec<_>>().join(newline(text));
             Some(vec![block_at_end(text, &added)])
         }
@@ -58,12 +56,12 @@ fn insert(
         let node = pair.node(text)?;
         let container = node.find(map.get(pair.path.len()..)?)?;
         return commas::append(text, container, RULES, |_| {
-            format!("{} = {}", render::key(key), render::inline(value))
+            format!("{} = {}", key_text(key), inline_text(value))
         });
     }
     let newline = newline(text);
-    let rendered = render::entry(map, key, value, newline);
-    if render::is_section(value) {
+    let rendered = render_entry(map, key, value, newline);
+    if is_section(value) {
         let last = known.iter().rev().find(|statement| statement.path.starts_with(map));
         return Some(vec![match last.filter(|_| !map.is_empty()) {
             Some(last) => block_after(text, last, &rendered),
@@ -85,7 +83,7 @@ fn insert(
         Some(header) => {
             TextChange::insert(line_end(text, header.span.end), format!("{newline}{rendered}"))
         }
-        None => block_at_end(text, &format!("[{}]{newline}{rendered}", render::header(map))),
+        None => block_at_end(text, &format!("[{}]{newline}{rendered}", header_text(map))),
     }])
 }
 
@@ -98,10 +96,10 @@ fn append(
     if let Some(pair) = known.iter().find(|statement| statement.holds(list)) {
         let node = pair.node(text)?;
         let container = node.find(list.get(pair.path.len()..)?)?;
-        return commas::append(text, container, RULES, |_| render::inline(item));
+        return commas::append(text, container, RULES, |_| inline_text(item));
     }
     let last = known.iter().rev().find(|statement| statement.path.starts_with(list))?;
-    let rendered = render::item(list, item.as_object()?, newline(text));
+    let rendered = render_item(list, item.as_object()?, newline(text));
     Some(vec![block_after(text, last, &rendered)])
 }
 
@@ -114,7 +112,7 @@ fn replace(
     if let Some(pair) = known.iter().find(|statement| statement.holds(path)) {
         let node = pair.node(text)?;
         let span = node.find(path.get(pair.path.len()..)?)?.span.clone();
-        return Some(vec![TextChange { range: span, text: render::inline(value) }]);
+        return Some(vec![TextChange { range: span, text: inline_text(value) }]);
     }
     let (DocumentStep::Key(key), map) = path.split_last()? else { return None };
     let ours: Vec<&TomlStatement> =
@@ -124,8 +122,8 @@ fn replace(
         .iter()
         .filter(|other| (first.span.start..last.span.end).contains(&other.span.start))
         .all(|other| other.path.starts_with(path));
-    if is_whole && first.is_header() && render::is_section(value) {
-        let rendered = render::entry(map, key, value, newline(text));
+    if is_whole && first.is_header() && is_section(value) {
+        let rendered = render_entry(map, key, value, newline(text));
         let range = line_start(text, first.span.start)..line_end(text, last.span.end);
         return Some(vec![TextChange { range, text: rendered }]);
     }
@@ -254,7 +252,7 @@ fn collect(
             }
             Item::ArrayOfTables(tables) => {
                 for (index, inner) in tables.iter().enumerate() {
-                    let path = [path.as_slice(), &[DocumentStep::from(index)]].concat();
+                    let path = [path.as_slice(), &[DocumentStep::Index(index)]].concat();
                     found.push(header_of(inner, &path)?);
                     collect(text, inner, &path, &path, found)?;
                 }
@@ -317,4 +315,83 @@ fn node(text: &str, value: &TomlValue) -> Option<DocumentNode> {
         _ => return Some(DocumentNode::scalar(value.span()?, plain(value))),
     };
     Some(DocumentNode::enclosed(text, value.span()?, content))
+}
+
+/// Whether a value is written under headers of its own.
+fn is_section(value: &Value) -> bool {
+    match value {
+        Value::Object(entries) => !entries.is_empty(),
+        Value::Array(items) => !items.is_empty() && items.iter().all(Value::is_object),
+        _ => false,
+    }
+}
+
+/// A key of the table at `map` with its value, without a line end after it.
+fn render_entry(map: &[DocumentStep], name: &str, value: &Value, newline: &str) -> String {
+    let mut path = map.to_vec();
+    path.push(DocumentStep::from(name));
+    match value {
+        Value::Object(entries) if is_section(value) => render_section(&path, entries, newline),
+        Value::Array(items) if is_section(value) => {
+            let items = items.iter().filter_map(Value::as_object);
+            let items: Vec<String> = items.map(|one| render_item(&path, one, newline)).collect();
+            items.join(&newline.repeat(2))
+        }
+        _ => format!("{} = {}", key_text(name), inline_text(value)),
+    }
+}
+
+fn render_item(list: &[DocumentStep], entries: &Map<String, Value>, newline: &str) -> String {
+    let lines = [format!("[[{}]]", header_text(list))].into_iter().chain(render_pairs(entries));
+    lines.collect::<Vec<_>>().join(newline)
+}
+
+/// A table. One that only holds tables needs no header.
+fn render_section(path: &[DocumentStep], entries: &Map<String, Value>, newline: &str) -> String {
+    if entries.values().all(is_section) {
+        let blocks = entries.iter().map(|(name, value)| render_entry(path, name, value, newline));
+        return blocks.collect::<Vec<_>>().join(&newline.repeat(2));
+    }
+    let lines = [format!("[{}]", header_text(path))].into_iter().chain(render_pairs(entries));
+    lines.collect::<Vec<_>>().join(newline)
+}
+
+fn render_pairs(entries: &Map<String, Value>) -> impl Iterator<Item = String> {
+    entries.iter().map(|(name, value)| format!("{} = {}", key_text(name), inline_text(value)))
+}
+
+/// The name of a table. Positions in arrays of tables are not written: the newest item is meant.
+fn header_text(path: &[DocumentStep]) -> String {
+    let names = path.iter().filter_map(|step| match step {
+        DocumentStep::Key(name) => Some(key_text(name)),
+        DocumentStep::Index(_) => None,
+    });
+    names.collect::<Vec<_>>().join(".")
+}
+
+/// A key, in quotes where it needs them.
+fn key_text(name: &str) -> String {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if !name.is_empty() && name.chars().all(is_bare) { name.to_owned() } else { string_text(name) }
+}
+
+/// A value on one line. TOML has no null; an empty text stands in for it.
+fn inline_text(value: &Value) -> String {
+    match value {
+        Value::Null => "\"\"".to_owned(),
+        Value::String(text) => string_text(text),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::Array(items) => {
+            format!("[{}]", items.iter().map(inline_text).collect::<Vec<_>>().join(", "))
+        }
+        Value::Object(entries) if entries.is_empty() => "{}".to_owned(),
+        Value::Object(entries) => {
+            format!("{{ {} }}", render_pairs(entries).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+/// The escapes of JSON are also those of TOML, which forbids one more character.
+fn string_text(text: &str) -> String {
+    Value::from(text).to_string().replace('\u{7f}', "\\u007F")
 }

@@ -1,4 +1,4 @@
-//! A text as values that know where they stand. The same for all formats.
+//! A text as values with their positions. The same for all formats.
 
 use std::ops::Range;
 

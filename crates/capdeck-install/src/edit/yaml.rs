@@ -67,7 +67,7 @@ fn add(
     render: impl Fn(&str) -> String,
 ) -> Option<Vec<TextChange>> {
     let (first, last) = (container.entries().first()?, container.entries().last()?);
-    // Where a block begins on the line of another, `- a: 1`, its keys still stand in one column.
+    // Where a block begins on the line of another, `- a: 1`, its keys are still in one column.
     let blanks = " ".repeat(first.start - line_start(text, first.start));
     let indent =
         if starts_line(text, first.start) { indentation(text, first.start) } else { &blanks };
@@ -179,7 +179,7 @@ fn item_lines(value: &Value, indent: &str, newline: &str) -> String {
     }
 }
 
-/// What stands one level deeper, and what begins each of its lines; none where there is nothing.
+/// What is one level deeper, and what begins each of its lines; none where there is nothing.
 fn child_lines(value: &Value, indent: &str, newline: &str) -> Option<(Vec<String>, String)> {
     let deeper = format!("{indent}  ");
     let lines: Vec<String> = match value {

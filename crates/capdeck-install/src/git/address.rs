@@ -18,8 +18,9 @@ fn host_name(host: GitHost) -> &'static str {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RepoAddress {
     shown: String,
-    url: String,
-    cache_key: String,
+    pub(super) url: String,
+    /// A relative folder that no other repository has.
+    pub(super) cache_key: String,
 }
 
 impl RepoAddress {
@@ -29,11 +30,7 @@ impl RepoAddress {
         let repo = repo.strip_suffix(".git").unwrap_or(repo);
         let segments: Vec<&str> = repo.split('/').collect();
         let is_plain = |segment: &&str| {
-            let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-            !segment.is_empty()
-                && segment.chars().all(allowed)
-                && !segment.starts_with(['-', '.'])
-                && !segment.contains("..")
+            is_name(segment) && !segment.starts_with('.') && !segment.contains("..")
         };
         if segments.len() < 2 || !segments.iter().all(is_plain) {
             return Err(refused("a repository is named `owner/repo`"));
@@ -68,10 +65,6 @@ impl RepoAddress {
         if let Some((login, path)) = text.split_once(':')
             && let Some((user, host)) = login.split_once('@')
         {
-            let is_name = |part: &str| {
-                let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-                !part.is_empty() && !part.starts_with('-') && part.chars().all(allowed)
-            };
             if !is_name(user) || !is_name(host) || path.is_empty() || path.starts_with('-') {
                 return Err(refused("it is not of the form `git@host:owner/repo.git`"));
             }
@@ -80,22 +73,8 @@ impl RepoAddress {
         Self::on(GitHost::GitHub, text)
     }
 
-    /// The address as people read it.
-    pub fn as_str(&self) -> &str {
-        &self.shown
-    }
-
-    pub(super) fn url(&self) -> &str {
-        &self.url
-    }
-
     pub(super) fn is_ssh(&self) -> bool {
         self.url.starts_with("ssh://") || !self.url.contains("://")
-    }
-
-    /// A relative folder that no other repository has.
-    pub(super) fn cache_key(&self) -> &str {
-        &self.cache_key
     }
 
     fn from_url(scheme: &str, text: &str) -> Result<Self, GitError> {
@@ -151,6 +130,12 @@ impl std::fmt::Display for RepoAddress {
     }
 }
 
+/// Whether a part of an address is plain and no option.
+fn is_name(part: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    !part.is_empty() && !part.starts_with('-') && part.chars().all(allowed)
+}
+
 fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(url::Host::Ipv4(address)) => address.is_loopback(),
@@ -160,7 +145,7 @@ fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// The text without what stands between `://` and `@`.
+/// The text without what is between `://` and `@`.
 pub(super) fn without_password(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
@@ -186,11 +171,11 @@ mod tests {
     #[test]
     fn short_names_and_addresses_of_a_site_are_one_repository() {
         let short = RepoAddress::parse("owner/repo").unwrap();
-        assert_eq!(short.url(), "https://github.com/owner/repo.git");
+        assert_eq!(short.url, "https://github.com/owner/repo.git");
         assert_eq!(RepoAddress::parse("https://github.com/owner/repo.git").unwrap(), short);
         assert_eq!(RepoAddress::parse("https://github.com/owner/repo/").unwrap(), short);
         let nested = RepoAddress::on(GitHost::GitLab, "group/sub/repo").unwrap();
-        assert_eq!(nested.as_str(), "gitlab.com/group/sub/repo");
+        assert_eq!(nested.to_string(), "gitlab.com/group/sub/repo");
         assert!(RepoAddress::parse("git@example.com:team/repo.git").unwrap().is_ssh());
     }
 

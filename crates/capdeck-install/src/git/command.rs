@@ -83,7 +83,7 @@ impl<'a> GitCommand<'a> {
                 let done = done.clone();
                 scope.spawn(move || {
                     let value = read(&mut stdout);
-                    let _nobody_waits = done.send(());
+                    let _receiver_gone = done.send(());
                     value
                 })
             };
@@ -92,7 +92,7 @@ impl<'a> GitCommand<'a> {
                 let mut stderr = stderr;
                 let kept = stderr.by_ref().take(MAX_ERROR_BYTES).read_to_end(&mut bytes);
                 let drained = io::copy(&mut stderr, &mut io::sink());
-                let _nobody_waits = done.send(());
+                let _receiver_gone = done.send(());
                 kept.and(drained).map(|_| bytes).unwrap_or_default()
             });
             let mut is_late = false;

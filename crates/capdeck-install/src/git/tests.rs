@@ -15,7 +15,8 @@ impl Fixture {
         let work = dir.path().join("team/tools.git");
         fs::create_dir_all(&work).unwrap();
         let base = format!("file://{}/", dir.path().display());
-        let git = GitClient::new(&dir.path().join("cache")).with_base("https://github.com/", &base);
+        let bases = vec![("https://github.com/".to_owned(), base)];
+        let git = GitClient { bases, ..GitClient::new(&dir.path().join("cache")) };
         let fixture = Self { dir, git, repo: RepoAddress::parse("team/tools").unwrap() };
         fixture.run(&["init", "--quiet", "--initial-branch=main"]);
         fixture
@@ -115,7 +116,7 @@ fn what_is_not_there_is_said_with_what_is() {
         let error = fixture.snapshot(&GitRevision::Commit(absent.to_owned())).unwrap_err();
         assert!(matches!(error, GitError::NoSuchRevision { .. }), "{error}");
     }
-    let git = fixture.git.clone().with_program("no-such-git-here");
+    let git = GitClient { program: "no-such-git-here".into(), ..fixture.git.clone() };
     let error = git.snapshot(&fixture.repo, &GitRevision::Newest).unwrap_err();
     assert!(matches!(error, GitError::NoGit), "{error}");
     let away = RepoAddress::parse("http://127.0.0.1:9/x.git").unwrap();
@@ -184,7 +185,11 @@ fn a_git_that_hangs_is_ended_with_its_helpers() {
     // The helper keeps the pipes open: only ending the whole group lets the run go on.
     fs::write(&program, "#!/bin/sh\nsleep 600 &\nwait\n").unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    let git = fixture.git.clone().with_program(&program).with_deadline(Duration::from_millis(300));
+    let git = GitClient {
+        program: program.into(),
+        deadline: Duration::from_millis(300),
+        ..fixture.git.clone()
+    };
     let error = git.snapshot(&fixture.repo, &GitRevision::Newest).unwrap_err();
     assert!(matches!(error, GitError::TimedOut { .. }), "{error}");
 }

@@ -133,7 +133,7 @@ fn the_choice_of_tools_is_taken_along() {
         assert_eq!(taken.fields["tools"], tools, "{client}");
         assert!(taken.ignored.is_empty(), "{client}: {:?}", taken.ignored);
     }
-    // What nobody can be sure about is named.
+    // What is uncertain is named.
     let unclear = json!({ "command": "x", "enabled_tools": [], "disabled_tools": "a" });
     assert_eq!(take("codex", &unclear).unwrap().ignored, ["enabled_tools", "disabled_tools"]);
 }

@@ -1,10 +1,6 @@
 //! The files of one package, read with limits: nothing of it may lead out of it, and nothing is taken in without end.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use capdeck_definition::{Deck, Diagnostic, DiagnosticSeverity, check_paths};
 use serde::{Deserialize, Serialize};
@@ -31,8 +27,7 @@ pub enum PackageKind {
 pub struct CapabilityPackage {
     pub id: String,
     pub kind: PackageKind,
-    /// By path below its folder; one file for a package that is one.
-    pub(super) files: BTreeMap<String, PackageFile>,
+    pub(super) files: PackageFiles,
     /// SHA-256 over the names and contents of all files.
     pub hash: String,
     /// What it can do on this machine.
@@ -40,6 +35,9 @@ pub struct CapabilityPackage {
     /// What is wrong with its definition.
     pub diagnostics: Vec<Diagnostic>,
 }
+
+/// The files of a package by path below its folder; one file for a package that is one.
+pub(super) type PackageFiles = BTreeMap<String, PackageFile>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PackageFile {
@@ -66,14 +64,6 @@ impl CapabilityPackage {
     pub fn is_valid(&self) -> bool {
         self.diagnostics.iter().all(|found| found.severity != DiagnosticSeverity::Error)
     }
-
-    /// The place of the package in a deck.
-    pub(super) fn install_path(id: &str, kind: PackageKind, deck: &Path) -> PathBuf {
-        match kind {
-            PackageKind::File => deck.join(format!("{id}.md")),
-            PackageKind::Directory => deck.join(id),
-        }
-    }
 }
 
 /// All files of a package. Links are refused: what they lead to is not part of it.
@@ -81,7 +71,7 @@ pub(super) fn read_files(
     id: &str,
     kind: PackageKind,
     path: &Path,
-) -> Result<BTreeMap<String, PackageFile>, PackageError> {
+) -> Result<PackageFiles, PackageError> {
     let mut reading = PackageReader { id, files: BTreeMap::new(), bytes: 0 };
     match kind {
         PackageKind::File => reading.file(path, format!("{id}.md"))?,
@@ -91,7 +81,7 @@ pub(super) fn read_files(
 }
 
 /// SHA-256 over names, marks and contents, each with its length, so that no file can imitate another.
-pub(super) fn hash(files: &BTreeMap<String, PackageFile>) -> String {
+pub(super) fn hash(files: &PackageFiles) -> String {
     let mut digest = Sha256::new();
     for (name, file) in files {
         let mark = if file.is_program { "program" } else { "file" };
@@ -104,7 +94,7 @@ pub(super) fn hash(files: &BTreeMap<String, PackageFile>) -> String {
 
 struct PackageReader<'a> {
     id: &'a str,
-    files: BTreeMap<String, PackageFile>,
+    files: PackageFiles,
     bytes: u64,
 }
 
@@ -172,10 +162,8 @@ const AROUND: usize = 3;
 /// More lines than this are counted and not shown.
 const MAX_DIFF_LINES: usize = 200;
 
-type Files = BTreeMap<String, PackageFile>;
-
 /// What changes from one set of files to another. Empty when nothing does.
-pub(super) fn diff(before: &Files, after: &Files) -> String {
+pub(super) fn diff(before: &PackageFiles, after: &PackageFiles) -> String {
     let mut names: Vec<&String> = before.keys().chain(after.keys()).collect();
     names.sort_unstable();
     names.dedup();

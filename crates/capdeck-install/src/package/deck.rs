@@ -1,7 +1,6 @@
 //! A deck's folder as a place for packages: what is installed there, and changing it whole or not at all.
 
 use std::{
-    collections::BTreeMap,
     fs::{self, File},
     io::Write as _,
     path::{Path, PathBuf},
@@ -10,15 +9,14 @@ use std::{
 use super::{
     CapabilityPackage, LockedPackage, LockedSource, PackageAction, PackageChange, PackageError,
     PackageKind, PackageLock, PackageObstacle, PackageRemoval, PackageRisk,
-    contents::{MAIN_FILE, PackageFile, diff, hash, read_files},
+    contents::{MAIN_FILE, PackageFile, PackageFiles, diff, hash, read_files},
     lock::load_caplets_lock,
 };
 use crate::atomic_file::sync_folder;
 
-/// A package as it is in a deck now.
 struct PresentPackage {
     kind: PackageKind,
-    files: BTreeMap<String, PackageFile>,
+    files: PackageFiles,
     hash: String,
 }
 
@@ -70,9 +68,7 @@ impl PackageDeck {
             (_, None) => None,
             _ if is_there => None,
             (None, Some(_)) => Some(PackageObstacle::Foreign),
-            (Some(known), Some(_)) if known.hash.is_empty() => Some(PackageObstacle::Unknown),
-            (Some(known), Some(there)) if known.hash != there.hash => Some(PackageObstacle::Edited),
-            (Some(_), Some(_)) => None,
+            (Some(known), Some(there)) => edit_of(known, &there.hash),
         };
         let before = known.map_or_else(PackageRisk::default, |known| known.risk.clone());
         let text = match (&present, action) {
@@ -118,11 +114,7 @@ impl PackageDeck {
         // Another form of it was not installed from here.
         let present = self.present(id)?.filter(|there| there.kind == known.kind);
         let current = present.map(|there| there.hash);
-        let obstacle = match &current {
-            Some(_) if known.hash.is_empty() => Some(PackageObstacle::Unknown),
-            Some(current) if *current != known.hash => Some(PackageObstacle::Edited),
-            Some(_) | None => None,
-        };
+        let obstacle = current.as_deref().and_then(|current| edit_of(known, current));
         Ok(PackageRemoval { id: id.to_owned(), path, is_there: current.is_some(), obstacle })
     }
 
@@ -142,7 +134,10 @@ impl PackageDeck {
     }
 
     fn place(&self, id: &str, kind: PackageKind) -> PathBuf {
-        CapabilityPackage::install_path(id, kind, &self.dir)
+        match kind {
+            PackageKind::File => self.dir.join(format!("{id}.md")),
+            PackageKind::Directory => self.dir.join(id),
+        }
     }
 
     /// The package of an id that is in the deck now, in the form that is in force.
@@ -162,7 +157,7 @@ impl PackageDeck {
                 Err(PackageError::BadContents { .. }) => Ok(Some(PresentPackage {
                     kind,
                     hash: "edited".to_owned(),
-                    files: BTreeMap::new(),
+                    files: PackageFiles::new(),
                 })),
                 Err(other) => Err(other),
             };
@@ -181,7 +176,7 @@ impl PackageDeck {
         }
         let place = self.place(&package.id, package.kind);
         let failed = |source| PackageError::file("write", &place, source);
-        // A folder cannot replace another in one step; the old one is kept until the new one stands.
+        // A folder cannot replace another in one step; the old one is kept until the new one is there.
         if fs::symlink_metadata(&place).is_ok() {
             fs::rename(&place, &old).map_err(failed)?;
         }
@@ -218,6 +213,14 @@ impl PackageDeck {
     fn stage(&self) -> Result<tempfile::TempDir, PackageError> {
         let failed = |source| PackageError::file("write", &self.dir, source);
         tempfile::Builder::new().prefix(".capdeck-").tempdir_in(&self.dir).map_err(failed)
+    }
+}
+
+/// Whether what is there is still what was installed.
+fn edit_of(known: &LockedPackage, current: &str) -> Option<PackageObstacle> {
+    match known.hash.as_str() {
+        "" => Some(PackageObstacle::Unknown),
+        hash => (hash != current).then_some(PackageObstacle::Edited),
     }
 }
 

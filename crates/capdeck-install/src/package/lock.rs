@@ -115,7 +115,7 @@ enum ForeignSource {
     },
 }
 
-/// The packages such a lock names. Its hashes are made in another way, so what was installed is not known exactly.
+/// The packages such a lock names. Its hashes are computed differently, so what was installed is not known exactly.
 pub(super) fn load_caplets_lock(deck: &Path) -> Result<Vec<LockedPackage>, PackageError> {
     let beside = deck.file_name().filter(|name| *name == ".caplets").and_then(|_| deck.parent());
     for folder in std::iter::once(deck).chain(beside) {

@@ -1,20 +1,15 @@
 //! What a package can do on this machine, computed from its definition. Each part is a list of plain texts, so that more of
 //! anything is visible as a new line.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::Path,
-    sync::Arc,
-};
+use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use capdeck_definition::{
     Backend, BackendAuth, CliAction, Definition, HttpBlock, HttpMethod, NetworkAccess,
-    SetupCommands, SetupStep,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::contents::{PackageFile, hash};
+use super::contents::{PackageFiles, hash};
 
 /// Everything a package can do, part by part.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,12 +77,7 @@ impl PackageRisk {
         changes
     }
 
-    /// The risk of the definitions of one package.
-    pub(super) fn of(
-        definitions: &[Arc<Definition>],
-        place: &Path,
-        files: &BTreeMap<String, PackageFile>,
-    ) -> Self {
+    pub(super) fn of(definitions: &[Arc<Definition>], place: &Path, files: &PackageFiles) -> Self {
         let mut risk = Self::default();
         for definition in definitions {
             risk.add(definition, place);
@@ -95,7 +85,7 @@ impl PackageRisk {
         if !risk.commands.is_empty() || !risk.setup.is_empty() {
             for (name, file) in files {
                 if file.is_program || file.content.starts_with(b"#!") || is_code(name) {
-                    let alone = BTreeMap::from([(name.clone(), file.clone())]);
+                    let alone = PackageFiles::from([(name.clone(), file.clone())]);
                     let digest: String = hash(&alone).chars().take(12).collect();
                     risk.programs.insert(format!("{name} ({digest})"));
                 }
@@ -111,7 +101,7 @@ impl PackageRisk {
         match &definition.backend {
             Backend::Mcp(server) => {
                 if let Some(command) = &server.command {
-                    self.command(command, &server.args, place);
+                    self.commands.insert(line(command, &server.args, place));
                 }
                 self.host(server.url.as_deref());
                 self.auth(server.auth.as_ref());
@@ -135,7 +125,7 @@ impl PackageRisk {
             }
             Backend::Cli(tools) => {
                 for (name, action) in &tools.actions {
-                    self.command(&action.command, &action.args, place);
+                    self.commands.insert(line(&action.command, &action.args, place));
                     if changes_something(action) {
                         self.mutating.insert(format!("{}.{name}", definition.id));
                     }
@@ -158,20 +148,12 @@ impl PackageRisk {
             Backend::Capsules => {}
         }
         if let Some(setup) = &definition.setup {
-            self.set_up(setup, place);
+            let steps = setup.commands.iter().chain(&setup.verify);
+            self.setup.extend(steps.map(|step| line(&step.command, &step.args, place)));
         }
         if definition.project_bound {
             self.reach.insert("works in the project's folder".to_owned());
         }
-    }
-
-    fn command(&mut self, command: &str, args: &[String], place: &Path) {
-        self.commands.insert(line(command, args, place));
-    }
-
-    fn set_up(&mut self, setup: &SetupCommands, place: &Path) {
-        let steps = setup.commands.iter().chain(&setup.verify);
-        self.setup.extend(steps.map(|step: &SetupStep| line(&step.command, &step.args, place)));
     }
 
     fn host(&mut self, url: Option<&str>) {
@@ -203,7 +185,7 @@ impl PackageRisk {
         }
     }
 
-    /// `${NAME}`, `$env:NAME` and `$vault:NAME`, wherever they stand.
+    /// `${NAME}`, `$env:NAME` and `$vault:NAME`, wherever they are.
     fn note_references(&mut self, value: &Value) {
         match value {
             Value::String(text) => {
@@ -222,23 +204,19 @@ impl PackageRisk {
 
 /// The name that follows a `$`, when it is a reference.
 fn reference(rest: &str) -> Option<String> {
-    let name_of = |text: &str| {
-        let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-        let name: String = text.chars().take_while(|letter| is_name(*letter)).collect();
-        (!name.is_empty()).then_some(name)
+    let (text, is_braced) = match rest.strip_prefix('{') {
+        Some(inner) => (inner.split_once('}')?.0, true),
+        None => (rest, false),
     };
-    if let Some(inner) = rest.strip_prefix('{') {
-        let inner = inner.split_once('}').map(|(inner, _)| inner)?;
-        return match inner.strip_prefix("vault:") {
-            Some(entry) => name_of(entry).map(|name| format!("vault {name}")),
-            None => name_of(inner),
-        };
-    }
-    match (rest.strip_prefix("env:"), rest.strip_prefix("vault:")) {
-        (Some(name), _) => name_of(name),
-        (None, Some(entry)) => name_of(entry).map(|name| format!("vault {name}")),
-        (None, None) => None,
-    }
+    let (text, place) = match (text.strip_prefix("vault:"), text.strip_prefix("env:")) {
+        (Some(entry), _) => (entry, "vault "),
+        (None, Some(name)) if !is_braced => (name, ""),
+        _ if is_braced => (text, ""),
+        _ => return None,
+    };
+    let is_name = |letter: &char| letter.is_ascii_alphanumeric() || *letter == '_';
+    let name: String = text.chars().take_while(is_name).collect();
+    (!name.is_empty()).then(|| format!("{place}{name}"))
 }
 
 /// A command changes something unless it says that it only reads.

@@ -118,7 +118,7 @@ fn the_risk_says_what_a_package_can_do() {
 }
 
 #[test]
-fn an_update_that_can_do_more_is_told_with_the_texts() {
+fn an_update_that_can_do_more_is_reported_with_the_texts() {
     let place = Place::with(&[("source/echo.md", ECHO)]);
     place.install();
     place.write("source/echo.md", &ECHO.replace("Says the words", "Repeats the words"));

@@ -15,7 +15,7 @@ pub(crate) struct MarkerBlock {
     pub(crate) body: String,
 }
 
-/// A block as it stands in a text.
+/// A block with its place in a text.
 struct FoundBlock {
     block: MarkerBlock,
     range: Range<usize>,
@@ -40,15 +40,15 @@ pub(crate) fn blocks_in(text: &str) -> Vec<MarkerBlock> {
     find(text).into_iter().map(|found| found.block).collect()
 }
 
-/// Puts the blocks into a text: those that are there are replaced where they stand, new ones go to the end. With nothing
+/// Puts the blocks into a text: those that are there are replaced where they are, new ones go to the end. With nothing
 /// to change the text stays as it is, byte for byte.
 pub(crate) fn put_blocks(text: &str, blocks: &[MarkerBlock]) -> String {
     let newline = newline_of(text);
     let mut text = text.to_owned();
     for block in blocks {
         let rendered = block.render(newline);
-        let standing = find(&text).into_iter().find(|found| found.block.id == block.id);
-        text = match standing {
+        let present = find(&text).into_iter().find(|found| found.block.id == block.id);
+        text = match present {
             Some(found) => splice(&text, found.range, &rendered),
             None => {
                 let gap = match text.as_str() {
@@ -179,8 +179,8 @@ mod tests {
             let once = put_blocks(&text, &blocks);
             prop_assert_eq!(put_blocks(&once, &blocks), once.clone());
             let wanted: Vec<&str> = blocks.iter().map(|block| block.id.as_str()).collect();
-            let standing = blocks_in(&once);
-            prop_assert_eq!(standing.iter().map(|block| block.id.as_str()).collect::<Vec<_>>(), wanted);
+            let present = blocks_in(&once);
+            prop_assert_eq!(present.iter().map(|block| block.id.as_str()).collect::<Vec<_>>(), wanted);
         }
     }
 }

@@ -36,7 +36,6 @@ pub(super) struct FileComposer<'a> {
 }
 
 impl FileComposer<'_> {
-    /// Every file of every provider.
     pub(super) fn compose(mut self) -> DesiredFiles {
         self.add_skills();
         self.add_instructions();

@@ -30,7 +30,6 @@ pub(crate) struct InstallContent {
 #[derive(Debug, Clone)]
 pub(crate) struct ServerDefinition {
     pub(crate) id: String,
-    /// The text of its definition.
     pub(crate) text: String,
     /// What it starts or connects to.
     pub(crate) does: String,
@@ -87,7 +86,6 @@ pub(crate) struct HookContent {
 
 #[derive(Debug, Clone)]
 pub(crate) enum HookAction {
-    /// A command line.
     Command(String),
     /// A text for the agent.
     Prompt(String),
@@ -190,7 +188,6 @@ fn declared(file: &CapabilityFile) -> Vec<String> {
     lines
 }
 
-/// The words of a text on one line.
 pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

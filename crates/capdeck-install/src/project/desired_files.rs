@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    ffi::OsString,
     fs, io,
     path::{Component, Path, PathBuf},
 };
@@ -34,10 +33,12 @@ pub(crate) struct OwnFile {
 /// A file that people and other programs write too.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum SharedFile {
-    /// Markdown with blocks of ours.
     Text(Vec<MarkerBlock>),
     /// Configuration with values of ours.
-    Document { format: FileFormat, parts: Vec<DocumentPart> },
+    Document {
+        format: FileFormat,
+        parts: Vec<DocumentPart>,
+    },
 }
 
 /// A value of ours in a configuration file. Keys lead to it.
@@ -54,7 +55,6 @@ pub(crate) enum DocumentPart {
 }
 
 impl OwnFile {
-    /// A text that is a part of something.
     pub(crate) fn text(content: impl Into<Vec<u8>>, part_of: String) -> Self {
         Self { content: content.into(), is_program: false, part_of, unit: None }
     }
@@ -97,7 +97,7 @@ impl DesiredFiles {
         }
     }
 
-    /// One link in the way of many files is one problem.
+    /// A link that blocks many files is one problem.
     pub(crate) fn refuse(&mut self, problem: InstallProblem) {
         let is_known = |known: &InstallProblem| known.message == problem.message;
         if !self.problems.iter().any(is_known) {
@@ -120,11 +120,9 @@ pub(crate) fn place_in(project: &Path, relative: &str) -> Result<PathBuf, Instal
         return Err(refused("this path leaves the project".to_owned()));
     }
     let mut here = project.to_owned();
-    let mut parts: Vec<OsString> =
-        Path::new(relative).components().map(|part| part.as_os_str().to_owned()).collect();
-    parts.reverse();
-    while let Some(part) = parts.pop() {
-        let next = here.join(&part);
+    let mut parts = Path::new(relative).components();
+    while let Some(part) = parts.next() {
+        let next = here.join(part);
         match fs::symlink_metadata(&next) {
             Ok(known) if known.is_symlink() => {
                 let real = fs::canonicalize(&next).map_err(|error| {
@@ -140,13 +138,13 @@ pub(crate) fn place_in(project: &Path, relative: &str) -> Result<PathBuf, Instal
                 }
                 here = real;
             }
-            Ok(known) if !known.is_dir() && !parts.is_empty() => {
+            Ok(known) if !known.is_dir() && parts.clone().next().is_some() => {
                 return Err(refused(format!("`{}` is a file, not a folder", next.display())));
             }
             Ok(_) => here = next,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 here = next;
-                here.extend(parts.into_iter().rev());
+                here.extend(parts);
                 break;
             }
             Err(error) => {

@@ -2,13 +2,16 @@
 
 use serde_json::{Map, Value};
 
-use super::{desired_files::DocumentPart, manifest::PartRecord, plan::EditedPolicy};
-use crate::edit::{ConfigDocument, DocumentStep, FileFormat};
+use super::{desired_files::DocumentPart, manifest::PartRecord};
+use crate::{
+    atomic_file::OverwritePolicy,
+    edit::{ConfigDocument, DocumentStep, EditError, FileFormat},
+};
 
 /// Names of ours begin so. What is named otherwise is not touched.
 pub(crate) const NAME_PREFIX: &str = "capdeck:";
 
-/// Where the hooks of a group stand in it.
+/// The key of the hooks of a group.
 const HOOKS_KEY: &str = "hooks";
 
 /// A shared file after an edit.
@@ -30,31 +33,31 @@ pub(crate) fn edit(
     format: FileFormat,
     recorded: &[PartRecord],
     desired: &[DocumentPart],
-    edited: EditedPolicy,
+    edited: OverwritePolicy,
 ) -> Result<DocumentEdit, String> {
     let document = ConfigDocument::parse(text, format).map_err(|error| error.to_string())?;
     let mut editing = DocumentEditor {
         with: document.clone(),
         recorded,
-        overwrites: edited == EditedPolicy::Overwrite,
+        overwrites: edited == OverwritePolicy::Overwrite,
         parts: Vec::new(),
         kept: Vec::new(),
     };
-    editing.remove_undesired(desired)?;
-    for part in desired {
-        editing.put(part)?;
-    }
+    let base = editing
+        .remove_undesired(desired)
+        .and_then(|()| desired.iter().try_for_each(|part| editing.put(part)))
+        .and_then(|()| without_ours(document, recorded, desired))
+        .map_err(|error| error.to_string())?;
     let DocumentEditor { with, parts, kept, .. } = editing;
-    let base = without_ours(document, recorded, desired)?;
     Ok(DocumentEdit { text: with.text(), base: base.text(), parts, kept })
 }
 
-/// The document as it stands, less what is ours in it. One with nothing of ours keeps every byte.
+/// The document as it is, less what is ours in it. One with nothing of ours keeps every byte.
 fn without_ours(
     mut document: ConfigDocument,
     recorded: &[PartRecord],
     desired: &[DocumentPart],
-) -> Result<ConfigDocument, String> {
+) -> Result<ConfigDocument, EditError> {
     for record in recorded {
         if is_there(&document, record) {
             take(&mut document, record)?;
@@ -107,7 +110,7 @@ struct DocumentEditor<'a> {
 }
 
 impl DocumentEditor<'_> {
-    fn remove_undesired(&mut self, desired: &[DocumentPart]) -> Result<(), String> {
+    fn remove_undesired(&mut self, desired: &[DocumentPart]) -> Result<(), EditError> {
         for record in self.recorded {
             let is_desired = desired.iter().any(|part| match (part, record) {
                 (DocumentPart::Entry { keys, .. }, PartRecord::Entry { keys: known, .. })
@@ -129,7 +132,7 @@ impl DocumentEditor<'_> {
         Ok(())
     }
 
-    fn put(&mut self, part: &DocumentPart) -> Result<(), String> {
+    fn put(&mut self, part: &DocumentPart) -> Result<(), EditError> {
         match part {
             DocumentPart::Entry { keys, value } => {
                 let path = steps(keys);
@@ -145,7 +148,7 @@ impl DocumentEditor<'_> {
                 }
                 // What others wrote exactly so stays theirs.
                 let is_others = current == Some(value) && record.is_none();
-                self.with.set(&path, value.clone()).map_err(|error| error.to_string())?;
+                self.with.set(&path, value.clone())?;
                 if !is_others {
                     self.parts.push(PartRecord::Entry { keys: keys.clone(), value: value.clone() });
                 }
@@ -153,7 +156,7 @@ impl DocumentEditor<'_> {
             DocumentPart::Default { keys, value } => {
                 let path = steps(keys);
                 if self.with.get(&path).is_none() {
-                    self.with.set(&path, value.clone()).map_err(|error| error.to_string())?;
+                    self.with.set(&path, value.clone())?;
                 }
             }
             DocumentPart::Items { keys, items } => self.put_items(keys, items)?,
@@ -166,25 +169,25 @@ impl DocumentEditor<'_> {
         Ok(())
     }
 
-    fn put_items(&mut self, keys: &[String], items: &[Value]) -> Result<(), String> {
+    fn put_items(&mut self, keys: &[String], items: &[Value]) -> Result<(), EditError> {
         let path = steps(keys);
-        let standing = ours_in(self.with.get(&path));
+        let present = ours_in(self.with.get(&path));
         let recorded = self.recorded.iter().find_map(|record| match record {
             PartRecord::Items { keys: known, items } if known == keys => Some(items),
             _ => None,
         });
         let is_edited = recorded.is_some_and(|recorded| {
-            !standing.is_empty() && standing != *recorded && standing != items
+            !present.is_empty() && present != *recorded && present != items
         });
         if let (true, false, Some(recorded)) = (is_edited, self.overwrites, recorded) {
             self.kept.push(keys.join("."));
             self.parts.push(PartRecord::Items { keys: keys.to_vec(), items: recorded.clone() });
             return Ok(());
         }
-        if standing != items {
+        if present != items {
             remove_ours(&mut self.with, &path)?;
             for item in items {
-                self.with.push(&path, item.clone()).map_err(|error| error.to_string())?;
+                self.with.push(&path, item.clone())?;
             }
         }
         self.parts.push(PartRecord::Items { keys: keys.to_vec(), items: items.to_vec() });
@@ -209,7 +212,7 @@ fn is_as_recorded(document: &ConfigDocument, record: &PartRecord) -> bool {
     }
 }
 
-fn take(document: &mut ConfigDocument, part: &PartRecord) -> Result<(), String> {
+fn take(document: &mut ConfigDocument, part: &PartRecord) -> Result<(), EditError> {
     match part {
         PartRecord::Entry { keys, .. } => remove(document, keys),
         PartRecord::Items { keys, .. } => {
@@ -225,10 +228,10 @@ fn take(document: &mut ConfigDocument, part: &PartRecord) -> Result<(), String> 
 }
 
 /// Takes a key out, and the maps around it that hold nothing then.
-fn remove(document: &mut ConfigDocument, keys: &[String]) -> Result<(), String> {
+fn remove(document: &mut ConfigDocument, keys: &[String]) -> Result<(), EditError> {
     let mut keys = keys;
     loop {
-        document.remove(&steps(keys)).map_err(|error| error.to_string())?;
+        document.remove(&steps(keys))?;
         let Some((_, above)) = keys.split_last() else { return Ok(()) };
         let is_empty =
             document.get(&steps(above)).and_then(Value::as_object).is_some_and(Map::is_empty);
@@ -258,15 +261,14 @@ fn our_part(item: &Value) -> Option<Value> {
 }
 
 /// Takes what is ours out of a list, and of groups that others share only our part.
-fn remove_ours(document: &mut ConfigDocument, list: &[DocumentStep]) -> Result<(), String> {
-    let failed = |error: crate::edit::EditError| error.to_string();
+fn remove_ours(document: &mut ConfigDocument, list: &[DocumentStep]) -> Result<(), EditError> {
     let is_whole = |item: &Value| our_part(item).as_ref() == Some(item);
-    document.remove_items(list, is_whole).map_err(failed)?;
+    document.remove_items(list, is_whole)?;
     let count = document.get(list).and_then(Value::as_array).map_or(0, Vec::len);
     for index in 0..count {
         let mut path = list.to_vec();
         path.extend([DocumentStep::Index(index), DocumentStep::from(HOOKS_KEY)]);
-        document.remove_items(&path, is_named).map_err(failed)?;
+        document.remove_items(&path, is_named)?;
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use capdeck_definition::capability_file::{
 use content_origins::ContentOrigins;
 
 use super::{
-    ContentFetcher, InstallProblem,
+    FetchError, InstallProblem,
     blocks::MarkerBlock,
     content::{
         HookAction, HookContent, InstallContent, RuleContent, ServerInstructions, SubagentContent,
@@ -42,11 +42,11 @@ pub enum PinUse {
     Frozen,
 }
 
-/// The ways to content.
+/// How content is fetched.
 #[derive(Clone, Copy)]
 pub(crate) struct SourceAccess<'a> {
     pub(crate) git: &'a GitClient,
-    pub(crate) fetch: &'a dyn ContentFetcher,
+    pub(crate) fetch: &'a dyn Fn(&str) -> Result<Vec<u8>, FetchError>,
     pub(crate) cache_dir: &'a Path,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct SourceAccess<'a> {
 pub(crate) fn gather(
     file: &CapabilityFile,
     project: &Path,
-    ways: SourceAccess<'_>,
+    access: SourceAccess<'_>,
     pins: &SourcePins,
     pin_use: PinUse,
     providers: &[&'static AgentProvider],
@@ -64,7 +64,7 @@ pub(crate) fn gather(
     let mut gathering = ContentGatherer {
         project,
         plugin_dir,
-        origins: ContentOrigins::new(ways, pins, pin_use),
+        origins: ContentOrigins::new(access, pins, pin_use),
         problems: Vec::new(),
     };
     let mut content = InstallContent {
@@ -76,8 +76,7 @@ pub(crate) fn gather(
         content.instructions = gathering.instructions(agents);
     }
     for rule in &file.rules {
-        let about = format!("rule `{}`", rule.id);
-        if let Some(text) = gathering.text(PinSection::Rule, &rule.id, &about, &rule.source) {
+        if let Some(text) = gathering.text(PinSection::Rule, &rule.id, &rule.source) {
             content.rules.push(RuleContent {
                 id: rule.id.clone(),
                 text,
@@ -126,8 +125,7 @@ impl ContentGatherer<'_> {
         let snippets = agents.additional.iter().map(|one| (one.id.as_str(), &one.source));
         let mut blocks = Vec::new();
         for (id, source) in base.into_iter().chain(snippets) {
-            let about = format!("instructions `{id}`");
-            if let Some(text) = self.text(PinSection::Snippet, id, &about, source) {
+            if let Some(text) = self.text(PinSection::Snippet, id, source) {
                 blocks.push(MarkerBlock::new(id, &text));
             }
         }
@@ -136,7 +134,6 @@ impl ContentGatherer<'_> {
 
     /// A hook whose body cannot be had is left out; only what it holds can stop a run.
     fn hook(&mut self, hook: &HookDeclaration) -> Option<HookAction> {
-        let about = format!("hook `{}`", hook.id);
         match &hook.body {
             HookBody::Command(command) => Some(HookAction::Command(command.clone())),
             HookBody::Prompt(prompt) => Some(HookAction::Prompt(prompt.clone())),
@@ -144,13 +141,13 @@ impl ContentGatherer<'_> {
                 let file = inside(self.project, path);
                 match file.map(|file| file.is_file()) {
                     Ok(true) => Some(HookAction::Command(format!("./{}", relative(path)))),
-                    Ok(false) => self.skip_hook(&about, format!("`{path}` is not a file")),
-                    Err(error) => self.skip_hook(&about, error.to_string()),
+                    Ok(false) => self.skip_hook(hook, format!("`{path}` is not a file")),
+                    Err(error) => self.skip_hook(hook, error.to_string()),
                 }
             }
             HookBody::Sourced { source, is_prompt } => {
                 let errors = self.problems.len();
-                let text = self.text(PinSection::Hook, &hook.id, &about, source);
+                let text = self.text(PinSection::Hook, &hook.id, source);
                 for problem in self.problems.iter_mut().skip(errors) {
                     problem.severity = capdeck_definition::DiagnosticSeverity::Warning;
                 }
@@ -166,48 +163,40 @@ impl ContentGatherer<'_> {
         }
     }
 
-    fn skip_hook(&mut self, about: &str, message: String) -> Option<HookAction> {
-        let message = format!("{message}, so it is left out");
+    fn skip_hook(&mut self, hook: &HookDeclaration, message: String) -> Option<HookAction> {
+        let (about, message) =
+            (PinSection::Hook.about(&hook.id), format!("{message}, so it is left out"));
         self.problems.push(InstallProblem::warning("bad-source", about, message));
         None
     }
 
-    /// The text that a source leads to. None is a problem that has been noted.
-    fn text(
-        &mut self,
-        section: PinSection,
-        id: &str,
-        about: &str,
-        source: &ContentSource,
-    ) -> Option<String> {
+    /// The text that a source leads to. None is a problem that is reported.
+    fn text(&mut self, section: PinSection, id: &str, source: &ContentSource) -> Option<String> {
+        let bad_source = |error: SourceError| InstallProblem::bad_source(section.about(id), error);
         let bytes = match source {
             ContentSource::Inline { content } => Ok(content.clone().into_bytes()),
-            ContentSource::Remote { url } => self.origins.remote(section, id, about, url),
-            ContentSource::Local { path } => inside(self.project, path)
-                .and_then(|file| read_file(&file))
-                .map_err(|error| InstallProblem::bad_source(about, error)),
+            ContentSource::Remote { url } => self.origins.remote(section, id, url),
+            ContentSource::Local { path } => {
+                inside(self.project, path).and_then(|file| read_file(&file)).map_err(bad_source)
+            }
             ContentSource::Git(repo) => {
-                let read = self.origins.snapshot(section, id, about, repo).and_then(|root| {
+                let read = self.origins.snapshot(section, id, repo).and_then(|root| {
                     let found = match &repo.target {
                         RepoTarget::Named(name) => find_file(&root, name),
                         RepoTarget::Path(path) => inside(&root, path),
                         RepoTarget::Root => inside(&root, "README.md"),
                     };
-                    found
-                        .and_then(|file| read_file(&file))
-                        .map_err(|error| InstallProblem::bad_source(about, error))
+                    found.and_then(|file| read_file(&file)).map_err(bad_source)
                 });
-                read.and_then(|bytes| {
-                    self.origins.check_body(section, id, about, &bytes).map(|()| bytes)
-                })
+                read.and_then(|bytes| self.origins.check_body(section, id, &bytes).map(|()| bytes))
             }
         };
         let text = bytes.and_then(|bytes| {
+            let refused = |why: &str| bad_source(SourceError(why.to_owned()));
             if bytes.len() > MAX_LOCAL_TEXT_BYTES {
-                return Err(InstallProblem::bad_source(about, "it is larger than 1 MB"));
+                return Err(refused("it is larger than 1 MB"));
             }
-            String::from_utf8(bytes)
-                .map_err(|_| InstallProblem::bad_source(about, "it is not UTF-8 text"))
+            String::from_utf8(bytes).map_err(|_| refused("it is not UTF-8 text"))
         });
         text.map_err(|problem| self.problems.push(problem)).ok()
     }
@@ -215,43 +204,38 @@ impl ContentGatherer<'_> {
     fn skills(&mut self, declared: &[SkillDeclaration]) -> Vec<SkillContent> {
         let mut skills = Vec::new();
         for skill in declared {
-            let about = format!("skill `{}`", skill.id);
             let files = match &skill.kind {
                 SkillKind::Inline { content } => Ok(one_file(content.clone().into_bytes())),
-                SkillKind::Local { path } => self.local(path, &about),
-                SkillKind::Remote { url } => self
-                    .origins
-                    .remote(PinSection::RemoteSkill, &skill.id, &about, url)
-                    .map(one_file),
-                SkillKind::Git(repo) => self.in_repo(&skill.id, repo, &about),
+                SkillKind::Local { path } => {
+                    let folder = match Path::new(path).is_absolute() {
+                        true => Ok(PathBuf::from(path)),
+                        false => inside(self.project, path),
+                    };
+                    let files = folder.and_then(|folder| skill_files(&folder));
+                    files.map_err(|error| {
+                        InstallProblem::bad_source(PinSection::Skill.about(&skill.id), error)
+                    })
+                }
+                SkillKind::Remote { url } => {
+                    self.origins.remote(PinSection::RemoteSkill, &skill.id, url).map(one_file)
+                }
+                SkillKind::Git(repo) => self.in_repo(&skill.id, repo),
                 SkillKind::Installed | SkillKind::Plugin => continue,
             };
             match files {
-                Ok(files) => skills.push(self.skill(skill, files, &about)),
+                Ok(files) => skills.push(self.skill(skill, files)),
                 Err(problem) => self.problems.push(problem),
             }
         }
         skills
     }
 
-    fn local(&self, path: &str, about: &str) -> Result<Vec<FolderFile>, InstallProblem> {
-        let folder = if Path::new(path).is_absolute() {
-            Ok(PathBuf::from(path))
-        } else {
-            inside(self.project, path)
-        };
-        folder
-            .and_then(|folder| skill_files(&folder))
-            .map_err(|error| InstallProblem::bad_source(about, error))
-    }
-
     fn in_repo(
         &mut self,
         id: &str,
         repo: &RepoReference,
-        about: &str,
     ) -> Result<Vec<FolderFile>, InstallProblem> {
-        let root = self.origins.snapshot(PinSection::Skill, id, about, repo)?;
+        let root = self.origins.snapshot(PinSection::Skill, id, repo)?;
         let folder = match &repo.target {
             RepoTarget::Named(name) => find_skill(&root, name),
             RepoTarget::Path(path) => inside(&root, path),
@@ -262,28 +246,22 @@ impl ContentGatherer<'_> {
                 true => read_file(&place).map(one_file),
                 false => skill_files(&place),
             })
-            .map_err(|error| InstallProblem::bad_source(about, format!("{}: {error}", repo.name)))
+            .map_err(|error| format!("{}: {error}", repo.name))
+            .map_err(|why| InstallProblem::bad_source(PinSection::Skill.about(id), why))
     }
 
-    fn skill(
-        &mut self,
-        declared: &SkillDeclaration,
-        files: Vec<FolderFile>,
-        about: &str,
-    ) -> SkillContent {
+    fn skill(&mut self, declared: &SkillDeclaration, files: Vec<FolderFile>) -> SkillContent {
         let text = files.iter().find(|file| file.path == "SKILL.md");
         let text = text.map(|file| String::from_utf8_lossy(&file.content).into_owned());
         let text = text.unwrap_or_default();
         let head = MarkdownFrontmatter::parse(&text);
         if head.text("name").is_none() {
-            self.problems.push(
-                InstallProblem::warning(
-                    "unnamed-skill",
-                    about,
-                    "its SKILL.md has no `name` in its frontmatter, so agents may not find it",
-                )
-                .with_hint("begin it with: ---, name: …, description: …, ---"),
-            );
+            let about = PinSection::Skill.about(&declared.id);
+            let message =
+                "its SKILL.md has no `name` in its frontmatter, so agents may not find it";
+            let problem = InstallProblem::warning("unnamed-skill", about, message);
+            self.problems
+                .push(problem.with_hint("begin it with: ---, name: …, description: …, ---"));
         }
         let own = head.text("description").map(str::to_owned);
         SkillContent {

@@ -9,6 +9,7 @@ use super::{
     content::{HookAction, HookContent, is_for},
     desired_files::{DocumentPart, OwnFile},
     document::NAME_PREFIX,
+    pins::PinSection,
 };
 use crate::provider::{AgentProvider, HookAgent, HookFile};
 
@@ -32,7 +33,7 @@ impl FileComposer<'_> {
 
     fn add_hooks_for(&mut self, hooks: &[&HookContent], provider: &AgentProvider, file: HookFile) {
         // In the order of their first hook, so that the file reads like the declaration.
-        let mut events: Vec<(String, Vec<Value>)> = Vec::new();
+        let mut events: Map<String, Value> = Map::new();
         for hook in hooks {
             let (event, implicit) = match &hook.event {
                 HookEvent::Native { provider: other, .. } if other != provider.id => continue,
@@ -41,7 +42,11 @@ impl FileComposer<'_> {
                     Some((name, implicit)) => (name.to_owned(), implicit),
                     None => {
                         let message = format!("{} has no event `{}`", provider.id, event.as_str());
-                        let problem = InstallProblem::warning("no-event", about(hook), message);
+                        let problem = InstallProblem::warning(
+                            "no-event",
+                            PinSection::Hook.about(&hook.id),
+                            message,
+                        );
                         self.files.problems.push(problem);
                         continue;
                     }
@@ -52,7 +57,7 @@ impl FileComposer<'_> {
                 HookAction::Prompt(_) => None,
                 HookAction::Script(content) => {
                     let path = self.state.hook_script(&hook.id);
-                    let script = OwnFile::text(content.clone(), about(hook));
+                    let script = OwnFile::text(content.clone(), PinSection::Hook.about(&hook.id));
                     let script = OwnFile { is_program: true, ..script };
                     self.files.add_own(path.clone(), script);
                     Some(shell_word(&path.to_string_lossy()))
@@ -63,12 +68,7 @@ impl FileComposer<'_> {
                 (Some(one), None) | (None, Some(one)) => Some(one.to_owned()),
                 (None, None) => None,
             };
-            let known = events.iter().position(|(name, _)| *name == event);
-            let at = known.unwrap_or_else(|| {
-                events.push((event, Vec::new()));
-                events.len() - 1
-            });
-            if let Some((_, items)) = events.get_mut(at) {
+            if let Value::Array(items) = events.entry(event).or_insert_with(|| json!([])) {
                 add_item(items, file.agent, hook, command.as_deref(), matcher);
             }
         }
@@ -78,7 +78,9 @@ impl FileComposer<'_> {
         }
         for (event, items) in events {
             let keys = vec!["hooks".to_owned(), event];
-            self.part(file.path, DocumentPart::Items { keys, items });
+            if let Value::Array(items) = items {
+                self.part(file.path, DocumentPart::Items { keys, items });
+            }
         }
     }
 }
@@ -94,20 +96,14 @@ fn add_item(
     let mut put = |key: &str, value: Value| {
         entry.insert(key.to_owned(), value);
     };
-    let prompt = match &hook.action {
-        HookAction::Prompt(prompt) => Some(prompt),
-        HookAction::Command(_) | HookAction::Script(_) => None,
-    };
-    match (agent, command, prompt) {
-        (HookAgent::Cursor, Some(command), _) => put("command", json!(command)),
-        (_, Some(command), _) => {
+    if let HookAction::Prompt(prompt) = &hook.action {
+        put("type", json!("prompt"));
+        put("prompt", json!(prompt));
+    } else {
+        if agent != HookAgent::Cursor {
             put("type", json!("command"));
-            put("command", json!(command));
         }
-        (_, None, prompt) => {
-            put("type", json!("prompt"));
-            put("prompt", json!(prompt));
-        }
+        put("command", json!(command));
     }
     let name = format!("{NAME_PREFIX}{}", hook.id);
     match agent {
@@ -139,10 +135,6 @@ fn add_item(
             }
         }
     }
-}
-
-pub(crate) fn about(hook: &HookContent) -> String {
-    format!("hook `{}`", hook.id)
 }
 
 /// A path as one word of a shell's command line.

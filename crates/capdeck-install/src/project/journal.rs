@@ -17,7 +17,7 @@ use super::{
     manifest::{InstallManifest, ProjectState},
     plan::FileChange,
 };
-use crate::atomic_file::{remove_file, sync_folder};
+use crate::atomic_file::{WriteError, remove_file, replace_private_file, sync_folder};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct JournalStep {
@@ -44,18 +44,8 @@ struct JournalFile {
     manifest: InstallManifest,
 }
 
-/// A run could not be finished. The next one goes on where it stopped.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot write `{}`", path.display())]
-pub struct ApplyError {
-    pub path: PathBuf,
-    #[source]
-    pub source: io::Error,
-}
-
-/// The error of what is done to a path.
-fn failed(path: &Path) -> impl Fn(io::Error) -> ApplyError + Copy {
-    move |source| ApplyError { path: path.to_owned(), source }
+fn failed(path: &Path) -> impl Fn(io::Error) -> WriteError + Copy {
+    move |source| WriteError { path: path.to_owned(), source }
 }
 
 impl InstallJournal {
@@ -65,7 +55,7 @@ impl InstallJournal {
         changes: &[FileChange],
         manifest: InstallManifest,
         kept: &BTreeMap<String, Vec<u8>>,
-    ) -> Result<Self, ApplyError> {
+    ) -> Result<Self, WriteError> {
         let (stage, dir) = (state.dir.join("journal.new"), state.dir.join("journal"));
         remove_folder(&stage).map_err(failed(&stage))?;
         make_private(&state.dir).map_err(failed(&state.dir))?;
@@ -75,7 +65,7 @@ impl InstallJournal {
         for (hash, content) in kept {
             let path = kept_dir.join(hash);
             if !path.exists() {
-                write_private_atomically(&path, content).map_err(failed(&path))?;
+                replace_private_file(&path, content)?;
             }
         }
         let mut steps = Vec::new();
@@ -104,7 +94,7 @@ impl InstallJournal {
     }
 
     /// What an interrupted run left in force.
-    pub(crate) fn pending(state: &ProjectState) -> Result<Option<Self>, ApplyError> {
+    pub(crate) fn pending(state: &ProjectState) -> Result<Option<Self>, WriteError> {
         let dir = state.dir.join("journal");
         let path = dir.join("steps.json");
         let failed = failed(&path);
@@ -119,7 +109,7 @@ impl InstallJournal {
     }
 
     /// Takes all steps and closes the journal.
-    pub(crate) fn finish(self) -> Result<Vec<PathBuf>, ApplyError> {
+    pub(crate) fn finish(self) -> Result<Vec<PathBuf>, WriteError> {
         let mut edited = Vec::new();
         for step in &self.steps {
             if !self.take(step)? {
@@ -132,7 +122,7 @@ impl InstallJournal {
 
     /// Takes one step, if the file is as it was planned for or the step is taken already. False when another program changed
     /// the file in between: then it is left alone.
-    fn take(&self, step: &JournalStep) -> Result<bool, ApplyError> {
+    fn take(&self, step: &JournalStep) -> Result<bool, WriteError> {
         let failed = failed(&step.path);
         let current = match fs::read(&step.path) {
             Ok(bytes) => Some(sha256_hex(&bytes)),
@@ -162,7 +152,7 @@ impl InstallJournal {
         Ok(true)
     }
 
-    fn close(self) -> Result<(), ApplyError> {
+    fn close(self) -> Result<(), WriteError> {
         let Self { dir, state, mut manifest, .. } = self;
         // The deepest first: a folder goes when nothing is in it any more.
         let folders: Vec<PathBuf> = manifest.folders.iter().rev().cloned().collect();
@@ -176,8 +166,7 @@ impl InstallJournal {
             // What is left of this project is the folder itself.
             remove_file(&path).map_err(failed(&path))?;
         } else {
-            let bytes = manifest.to_bytes();
-            write_private_atomically(&path, &bytes).map_err(failed(&path))?;
+            replace_private_file(&path, &manifest.to_bytes())?;
         }
         let done = state.join("journal.done");
         remove_folder(&done).map_err(failed(&done))?;
@@ -256,12 +245,6 @@ fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut file = options.open(path)?;
     file.write_all(content)?;
     file.sync_all()
-}
-
-fn write_private_atomically(path: &Path, content: &[u8]) -> io::Result<()> {
-    let beside = path.with_extension("new");
-    write_private(&beside, content)?;
-    fs::rename(&beside, path)
 }
 
 fn make_program(path: &Path) -> io::Result<()> {

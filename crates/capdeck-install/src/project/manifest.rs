@@ -40,7 +40,7 @@ struct StoredManifest {
 pub(crate) struct OwnRecord {
     pub(crate) sha256: String,
     pub(crate) part_of: String,
-    /// What stood there before, by its hash.
+    /// The former content, by its hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) before: Option<String>,
 }
@@ -103,12 +103,10 @@ impl ProjectState {
         fs::read(self.dir.join("kept").join(sha256))
     }
 
-    /// Where copies of plugins are.
     pub(crate) fn plugins(&self) -> PathBuf {
         self.dir.join("plugins")
     }
 
-    /// Where the scripts of hooks are.
     pub(crate) fn hook_script(&self, id: &str) -> PathBuf {
         self.dir.join("hooks").join(id)
     }

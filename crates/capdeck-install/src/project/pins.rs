@@ -64,6 +64,18 @@ impl PinSection {
         }
     }
 
+    /// What problems with a thing of this section are about.
+    pub(crate) fn about(self, id: &str) -> String {
+        let kind = match self {
+            Self::Skill | Self::RemoteSkill => "skill",
+            Self::Plugin => "plugin",
+            Self::Hook => "hook",
+            Self::Rule => "rule",
+            Self::Snippet => "instructions",
+        };
+        format!("{kind} `{id}`")
+    }
+
     /// Whether other readers of a lock expect the section even when it is empty.
     pub(crate) fn is_always_written(self) -> bool {
         matches!(self, Self::Skill | Self::Plugin | Self::Hook)
@@ -148,7 +160,7 @@ impl SourcePins {
         })
     }
 
-    /// The pinned hash of what stood at an address.
+    /// The pinned hash of what an address answered.
     pub(crate) fn hash(&self, section: PinSection, id: &str, url: &str) -> Option<&str> {
         self.of(section, id).find_map(|pin| match &pin.origin {
             PinOrigin::Remote { url: pinned, sha256 } if pinned == url => Some(sha256.as_str()),
@@ -185,11 +197,6 @@ impl SourcePins {
     fn of(&self, section: PinSection, id: &str) -> impl Iterator<Item = &SourcePin> {
         self.pins.iter().filter(move |pin| pin.section == section && pin.id == id)
     }
-
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        self.pins.len()
-    }
 }
 
 impl SourcePin {
@@ -215,7 +222,6 @@ impl SourcePin {
     }
 }
 
-/// What in a repository is meant, as one text.
 pub(super) fn target_text(target: &RepoTarget) -> &str {
     match target {
         RepoTarget::Root => "",

@@ -1,4 +1,4 @@
-//! What a run would change: what shall be, compared with what was written last and with what stands there now.
+//! What a run would change: what shall be, compared with what was written last and with what is there now.
 
 mod shared;
 
@@ -16,6 +16,7 @@ use super::{
     desired_files::{DesiredFiles, OwnFile},
     manifest::{InstallManifest, OwnRecord, ProjectState},
 };
+use crate::atomic_file::OverwritePolicy;
 
 /// One file that changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,9 +25,9 @@ pub struct FileChange {
     pub action: FileAction,
     /// What it is about, for people.
     pub what: String,
-    /// What stands there now.
+    /// The current content.
     pub before: Option<Vec<u8>>,
-    /// What will stand there.
+    /// The new content.
     pub after: Option<Vec<u8>>,
     pub(crate) is_program: bool,
 }
@@ -40,19 +41,12 @@ pub enum FileAction {
     Remove,
 }
 
-/// Whether what people changed since is overwritten.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EditedPolicy {
-    Keep,
-    Overwrite,
-}
-
 /// Compares and decides. Nothing is written.
 pub(crate) fn plan(
     state: &ProjectState,
     recorded: &InstallManifest,
     desired: DesiredFiles,
-    edited: EditedPolicy,
+    edited: OverwritePolicy,
 ) -> InstallPlan {
     let DesiredFiles { own, shared, problems } = desired;
     let folders = recorded.folders.clone();
@@ -73,19 +67,19 @@ pub(crate) fn plan(
 struct PlanBuilder<'a> {
     state: &'a ProjectState,
     recorded: &'a InstallManifest,
-    edited: EditedPolicy,
+    edited: OverwritePolicy,
     plan: InstallPlan,
 }
 
 impl PlanBuilder<'_> {
-    /// What stands at a path. None too when it cannot be read, which is then a problem.
+    /// The content of a file. None too when it cannot be read, which is then a problem.
     fn read(&mut self, path: &Path) -> Option<Option<Vec<u8>>> {
         match fs::read(path) {
             Ok(bytes) => Some(Some(bytes)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Some(None),
             Err(error) => {
                 let message = format!("cannot read it: {error}");
-                self.plan.problems.push(InstallProblem::error("unreadable", shown(path), message));
+                self.report(InstallProblem::error("unreadable", shown(path), message));
                 None
             }
         }
@@ -98,10 +92,32 @@ impl PlanBuilder<'_> {
             Ok(content) => Some(Some(content)),
             Err(error) => {
                 let message = format!("what stood there before is lost: {error}");
-                self.plan.problems.push(InstallProblem::warning("lost", shown(path), message));
+                self.report(InstallProblem::warning("lost", shown(path), message));
                 None
             }
         }
+    }
+
+    fn report(&mut self, problem: InstallProblem) {
+        self.plan.problems.push(problem);
+    }
+
+    /// Something of others is where ours should be.
+    fn report_foreign(&mut self, path: &Path, message: &str) {
+        let hint = "rename or remove it, or give --force; `capdeck clean` then brings it back";
+        self.report(InstallProblem::error("not-ours", shown(path), message).with_hint(hint));
+    }
+
+    /// Something was changed since it was written, and stays as it is.
+    fn report_edited(&mut self, path: &Path, message: String) {
+        let hint = "give --force to overwrite the change";
+        self.report(InstallProblem::warning("edited", shown(path), message).with_hint(hint));
+    }
+
+    fn report_edited_file(&mut self, path: &Path, part_of: &str) {
+        let message =
+            format!("it was changed since it was written for {part_of}, and stays as it is");
+        self.report_edited(path, message);
     }
 
     fn keep(&mut self, content: &[u8]) -> String {
@@ -134,7 +150,7 @@ impl PlanBuilder<'_> {
         }
     }
 
-    /// Folders of other people that stand where one of ours should.
+    /// Folders of other people where one of ours should be.
     fn taken_units(&mut self, desired: &BTreeMap<PathBuf, OwnFile>) -> BTreeSet<PathBuf> {
         let units: BTreeSet<&PathBuf> =
             desired.values().filter_map(|file| file.unit.as_ref()).collect();
@@ -146,21 +162,13 @@ impl PlanBuilder<'_> {
                 content == desired.get(path).map(|file| file.content.clone())
             };
             if is_ours
-                || self.edited == EditedPolicy::Overwrite
+                || self.edited == OverwritePolicy::Overwrite
                 || files_below(unit).iter().all(|path| is_same(path))
             {
                 continue;
             }
-            self.plan.problems.push(
-                InstallProblem::error(
-                    "not-ours",
-                    shown(unit),
-                    "this folder is there already and was not written by `capdeck install`",
-                )
-                .with_hint(
-                    "rename or remove it, or give --force; `capdeck clean` then brings it back",
-                ),
-            );
+            let message = "this folder is there already and was not written by `capdeck install`";
+            self.report_foreign(unit, message);
             taken.insert(unit.clone());
         }
         taken
@@ -180,7 +188,7 @@ impl PlanBuilder<'_> {
             (Some(content), None) => Some(self.keep(content)),
             (None, None) => None,
         };
-        if is_wanted || is_untouched || self.edited == EditedPolicy::Overwrite {
+        if is_wanted || is_untouched || self.edited == OverwritePolicy::Overwrite {
             let record = OwnRecord {
                 sha256: sha256_hex(&file.content),
                 part_of: file.part_of.clone(),
@@ -190,27 +198,20 @@ impl PlanBuilder<'_> {
             let change = change(path, &file.part_of, current, Some(file.content.clone()));
             self.change(FileChange { is_program: file.is_program, ..change });
         } else if let Some(record) = record {
-            self.plan.problems.push(kept_because_edited(path, &file.part_of));
+            self.report_edited_file(path, &file.part_of);
             self.plan.manifest.own.insert(path.to_owned(), record.clone());
         } else {
-            self.plan.problems.push(
-                InstallProblem::error(
-                    "not-ours",
-                    shown(path),
-                    format!("this file is there already, so {} cannot be written", file.part_of),
-                )
-                .with_hint(
-                    "rename or remove it, or give --force; `capdeck clean` then brings it back",
-                ),
-            );
+            let what = &file.part_of;
+            let message = format!("this file is there already, so {what} cannot be written");
+            self.report_foreign(path, &message);
         }
     }
 
     fn remove_own(&mut self, path: &Path, record: &OwnRecord) {
         let Some(current) = self.read(path) else { return };
         let Some(content) = current else { return };
-        if sha256_hex(&content) != record.sha256 && self.edited == EditedPolicy::Keep {
-            self.plan.problems.push(kept_because_edited(path, &record.part_of));
+        if sha256_hex(&content) != record.sha256 && self.edited == OverwritePolicy::Keep {
+            self.report_edited_file(path, &record.part_of);
             self.recorded_before(path, record);
             self.plan.manifest.own.insert(path.to_owned(), record.clone());
             return;
@@ -219,7 +220,7 @@ impl PlanBuilder<'_> {
         self.change(change(path, &record.part_of, Some(content), before));
     }
 
-    /// The hash of what stood there before, if that is still known.
+    /// The hash of the former content, if that is still known.
     fn recorded_before(&mut self, path: &Path, record: &OwnRecord) -> Option<String> {
         let content = self.kept(path, record.before.as_ref())??;
         Some(self.keep(&content))
@@ -254,12 +255,6 @@ fn missing_folders(path: &Path) -> BTreeSet<PathBuf> {
 
 fn shown(path: &Path) -> String {
     path.display().to_string()
-}
-
-fn kept_because_edited(path: &Path, part_of: &str) -> InstallProblem {
-    let message = format!("it was changed since it was written for {part_of}, and stays as it is");
-    InstallProblem::warning("edited", shown(path), message)
-        .with_hint("give --force to overwrite the change")
 }
 
 fn files_below(folder: &Path) -> Vec<PathBuf> {

@@ -11,6 +11,7 @@ use super::{
     compose::FileComposer,
     content::{RuleContent, is_for},
     desired_files::OwnFile,
+    pins::PinSection,
 };
 use crate::{
     frontmatter::{MarkdownFrontmatter, render_frontmatter},
@@ -55,7 +56,10 @@ impl FileComposer<'_> {
                     && !reads_it_already
                 {
                     let path = format!("{}/{}{}", files.folder, rule.id, files.ending);
-                    self.own(&path, OwnFile::text(rule_file(rule, files), about(rule)));
+                    self.own(
+                        &path,
+                        OwnFile::text(rule_file(rule, files), PinSection::Rule.about(&rule.id)),
+                    );
                 }
             }
             let id = format!("rule:{}", rule.id);
@@ -92,8 +96,12 @@ impl FileComposer<'_> {
         let others = others.join(", ");
         let message = format!("`{file}` is also read by {others}, which it is not for, {outcome}");
         let problem = match self.content.rule_conflicts {
-            RuleConflicts::Error => InstallProblem::error("rule-conflict", about(rule), message),
-            RuleConflicts::Warn => InstallProblem::warning("rule-conflict", about(rule), message),
+            RuleConflicts::Error => {
+                InstallProblem::error("rule-conflict", PinSection::Rule.about(&rule.id), message)
+            }
+            RuleConflicts::Warn => {
+                InstallProblem::warning("rule-conflict", PinSection::Rule.about(&rule.id), message)
+            }
         };
         let hint = "widen its `providers`, or set its `visibility` to `best-effort` or `strict`";
         let problem = problem.with_hint(hint);
@@ -190,10 +198,6 @@ fn folded_text(rule: &RuleContent) -> String {
     }
     let globs: Vec<String> = rule.applies_to.iter().map(|glob| format!("`{glob}`")).collect();
     format!("For files that match {}:\n\n{body}", globs.join(", "))
-}
-
-pub(crate) fn about(rule: &RuleContent) -> String {
-    format!("rule `{}`", rule.id)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! What installed texts may not hold: phrases that the project forbids, characters it does not know, characters that
-//! nobody sees.
+//! are not visible.
 
 use std::{fs, path::Path};
 
@@ -15,7 +15,7 @@ use super::{
     InstallProblem,
     blocks::MarkerBlock,
     content::{HookAction, InstallContent},
-    hooks, rules,
+    pins::PinSection,
 };
 use crate::source::inside;
 
@@ -54,12 +54,12 @@ pub(crate) fn screen(
         look(body, &format!("instructions `{id}`"));
     }
     for rule in &mut content.rules {
-        let about = rules::about(rule);
+        let about = PinSection::Rule.about(&rule.id);
         look(&mut rule.text, &about);
         rule.description.iter_mut().for_each(|text| look(text, &about));
     }
     for hook in &mut content.hooks {
-        let about = hooks::about(hook);
+        let about = PinSection::Hook.about(&hook.id);
         match &mut hook.action {
             HookAction::Command(text) | HookAction::Prompt(text) => look(text, &about),
             HookAction::Script(bytes) => screen_bytes(bytes, &about, &mut look),
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_characters_are_always_told_and_hidden_messages_refused() {
+    fn hidden_characters_are_always_reported_and_hidden_messages_refused() {
         let (_, problems) = screened("one\ntwo\u{200b}three", &SecurityOptions::default());
         assert_eq!(
             problems.iter().map(|one| (one.is_error(), one.message.as_str())).collect::<Vec<_>>(),

@@ -14,7 +14,6 @@ use crate::{
     provider::{AgentProvider, McpFile, SubagentFiles, SubagentForm},
 };
 
-/// The key of the main entry.
 const MAIN_KEY: &str = "capdeck";
 
 /// Where agents find us.
@@ -44,7 +43,6 @@ impl AgentEndpoints {
     }
 }
 
-/// The key of a sub-agent's entry.
 fn subagent_key(id: &str) -> String {
     format!("{MAIN_KEY}-{id}")
 }
@@ -126,21 +124,17 @@ fn render(
     let mut fields: Map<String, Value> = Map::new();
     fields.insert("name".to_owned(), json!(subagent.id));
     fields.insert("description".to_owned(), json!(description));
-    match files.form {
+    let head = render_frontmatter(&fields, "");
+    let head = head.strip_suffix("---\n\n").unwrap_or(&head);
+    match &files.form {
         SubagentForm::Markdown { more } => {
-            let head = render_frontmatter(&fields, "");
             let more: String = more.iter().map(|line| format!("{line}\n")).collect();
-            let head = head.strip_suffix("---\n\n").unwrap_or(&head);
             format!("{head}{more}---\n\n{body}")
         }
         SubagentForm::OpenCode => {
-            let head = render_frontmatter(&fields, "");
-            let head = head.strip_suffix("---\n\n").unwrap_or(&head);
-            let allowed = format!("{}_*", subagent_key(&subagent.id));
-            let rights = match own_server {
-                Some(_) => format!("permission:\n  \"{allowed}\": allow\n"),
-                None => String::new(),
-            };
+            let key = subagent_key(&subagent.id);
+            let rights = own_server.map(|_| format!("permission:\n  \"{key}_*\": allow\n"));
+            let rights = rights.unwrap_or_default();
             format!("{head}mode: subagent\n{rights}---\n\n{body}")
         }
         SubagentForm::Codex => {

@@ -4,8 +4,7 @@ use std::{fs, path::Path};
 
 use capdeck_install::{
     AgentClient, ClientEntryChange, ClientEntryRecords, ClientEntryTarget, ClientFolders,
-    ClientScope, ConnectError, ForeignPolicy, LaunchTarget, plan_connect, plan_disconnect,
-    plan_takeover,
+    ClientScope, ConnectError, LaunchTarget, OverwritePolicy, plan_connect, plan_disconnect,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -40,14 +39,14 @@ impl Place {
         &self,
         target: &ClientEntryTarget,
         entry: &Value,
-        foreign: ForeignPolicy,
+        foreign: OverwritePolicy,
     ) -> Result<ClientEntryChange, ConnectError> {
-        let plan = plan_connect(target, entry, foreign, &self.records)?;
+        let plan = plan_connect(target, entry, &[], foreign, &self.records)?;
         plan.apply(&self.records).map(|()| plan.change)
     }
 
     fn disconnect(&self, target: &ClientEntryTarget) -> Result<ClientEntryChange, ConnectError> {
-        let plan = plan_disconnect(target, ForeignPolicy::Keep, &self.records)?;
+        let plan = plan_disconnect(target, OverwritePolicy::Keep, &self.records)?;
         plan.apply(&self.records).map(|()| plan.change)
     }
 
@@ -78,19 +77,19 @@ fn a_second_time_changes_nothing_and_a_new_address_only_the_entry() {
     let before = "{\n  // mine\n  \"mcpServers\": {\n    \"a\": { \"command\": \"a\" }\n  }\n}\n";
     write(&target, before);
     assert_eq!(
-        place.connect(&target, &entry("cursor"), ForeignPolicy::Keep).unwrap(),
+        place.connect(&target, &entry("cursor"), OverwritePolicy::Keep).unwrap(),
         ClientEntryChange::Add
     );
     let first = read(&target);
     assert_eq!(
-        place.connect(&target, &entry("cursor"), ForeignPolicy::Keep).unwrap(),
+        place.connect(&target, &entry("cursor"), OverwritePolicy::Keep).unwrap(),
         ClientEntryChange::None
     );
     assert_eq!(read(&target), first);
 
     let other = json!({ "url": "http://127.0.0.1:7717/mcp" });
     assert_eq!(
-        place.connect(&target, &other, ForeignPolicy::Keep).unwrap(),
+        place.connect(&target, &other, OverwritePolicy::Keep).unwrap(),
         ClientEntryChange::Replace
     );
     assert!(read(&target).contains("7717"));
@@ -100,20 +99,20 @@ fn a_second_time_changes_nothing_and_a_new_address_only_the_entry() {
 }
 
 #[test]
-fn what_was_made_goes_again_unless_somebody_uses_it() {
+fn what_was_made_goes_again_unless_it_is_used() {
     let place = Place::new();
     let target = place.target("windsurf", ClientScope::User);
-    place.connect(&target, &entry("windsurf"), ForeignPolicy::Keep).unwrap();
+    place.connect(&target, &entry("windsurf"), OverwritePolicy::Keep).unwrap();
     assert!(target.file.exists());
     place.disconnect(&target).unwrap();
     assert!(!place.folders.home.join(".codeium").exists());
 
-    place.connect(&target, &entry("windsurf"), ForeignPolicy::Keep).unwrap();
+    place.connect(&target, &entry("windsurf"), OverwritePolicy::Keep).unwrap();
     fs::write(target.file.with_file_name("other"), "").unwrap();
     place.disconnect(&target).unwrap();
     assert!(!target.file.exists() && target.file.parent().unwrap().exists());
 
-    place.connect(&target, &entry("windsurf"), ForeignPolicy::Keep).unwrap();
+    place.connect(&target, &entry("windsurf"), OverwritePolicy::Keep).unwrap();
     fs::write(&target.file, read(&target).replace("{\n  \"mcp", "{\n  \"x\": 1,\n  \"mcp"))
         .unwrap();
     place.disconnect(&target).unwrap();
@@ -121,12 +120,12 @@ fn what_was_made_goes_again_unless_somebody_uses_it() {
 }
 
 #[test]
-fn a_file_we_made_stays_when_somebody_wrote_into_it() {
+fn a_file_we_made_stays_when_others_wrote_into_it() {
     let place = Place::new();
     for (client, comment) in [("cursor", "// mine\n"), ("codex", "# mine\n"), ("goose", "# mine\n")]
     {
         let target = place.target(client, ClientScope::User);
-        place.connect(&target, &entry(client), ForeignPolicy::Keep).unwrap();
+        place.connect(&target, &entry(client), OverwritePolicy::Keep).unwrap();
         fs::write(&target.file, format!("{comment}{}", read(&target))).unwrap();
         place.disconnect(&target).unwrap();
         assert!(read(&target).starts_with(comment), "{client}");
@@ -155,7 +154,7 @@ fn a_file_that_was_edited_since_keeps_the_edits() {
     ] {
         let target = place.target(client, ClientScope::User);
         write(&target, before);
-        place.connect(&target, &entry(client), ForeignPolicy::Keep).unwrap();
+        place.connect(&target, &entry(client), OverwritePolicy::Keep).unwrap();
         write(&target, &read(&target).replacen(edit.0, edit.1, 1));
         place.disconnect(&target).unwrap();
         assert_eq!(read(&target), expected, "{client}");
@@ -163,18 +162,18 @@ fn a_file_that_was_edited_since_keeps_the_edits() {
 }
 
 #[test]
-fn an_entry_of_somebody_else_is_replaced_only_by_force_and_comes_back() {
+fn an_entry_of_another_program_is_replaced_only_by_force_and_comes_back() {
     let place = Place::new();
     let target = place.target("claude-code", ClientScope::Project);
     let before =
         "{\"mcpServers\": {\"capdeck\": {\"command\": \"other\", \"env\": {\"K\": \"v\"}}}}\n";
     write(&target, before);
-    let refused = place.connect(&target, &entry("claude-code"), ForeignPolicy::Keep).unwrap_err();
+    let refused = place.connect(&target, &entry("claude-code"), OverwritePolicy::Keep).unwrap_err();
     assert!(matches!(refused, ConnectError::Taken { .. }), "{refused}");
     let refused = place.disconnect(&target).unwrap_err();
     assert!(matches!(refused, ConnectError::NotOurs { .. }), "{refused}");
     assert_eq!(read(&target), before);
-    place.connect(&target, &entry("claude-code"), ForeignPolicy::Replace).unwrap();
+    place.connect(&target, &entry("claude-code"), OverwritePolicy::Overwrite).unwrap();
     // Edited elsewhere, so that only the parts are known.
     write(&target, &format!("// new\n{}", read(&target)));
     place.disconnect(&target).unwrap();
@@ -189,7 +188,7 @@ fn servers_that_were_taken_over_come_back() {
     let take = |names: &[&str]| {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let plan =
-            plan_takeover(&target, &entry("cursor"), &names, ForeignPolicy::Keep, &place.records)
+            plan_connect(&target, &entry("cursor"), &names, OverwritePolicy::Keep, &place.records)
                 .unwrap();
         plan.apply(&place.records).unwrap();
     };
@@ -202,7 +201,7 @@ fn servers_that_were_taken_over_come_back() {
     assert_eq!(names(), ["b", "c", "capdeck"]);
     take(&["b"]);
     assert_eq!(names(), ["c", "capdeck"]);
-    place.connect(&target, &json!({ "url": "http://x/mcp" }), ForeignPolicy::Keep).unwrap();
+    place.connect(&target, &json!({ "url": "http://x/mcp" }), OverwritePolicy::Keep).unwrap();
     assert_eq!(names(), ["c", "capdeck"], "a renewed entry does not bring them back");
     write(&target, &read(&target).replace("\"c\": {}", "\"c\": { \"url\": \"y\" }"));
     place.disconnect(&target).unwrap();
@@ -221,7 +220,8 @@ fn bad_files_are_refused_and_left_alone() {
     let refused = |text: &[u8]| {
         fs::create_dir_all(target.file.parent().unwrap()).unwrap();
         fs::write(&target.file, text).unwrap();
-        let error = place.connect(&target, &entry("cursor"), ForeignPolicy::Replace).unwrap_err();
+        let error =
+            place.connect(&target, &entry("cursor"), OverwritePolicy::Overwrite).unwrap_err();
         assert_eq!(fs::read(&target.file).unwrap(), text);
         assert_eq!(fs::read_dir(target.file.parent().unwrap()).unwrap().count(), 1, "{error}");
         error.to_string().replace(&target.file.display().to_string(), "FILE")
@@ -239,7 +239,7 @@ fn bad_files_are_refused_and_left_alone() {
     }
     fs::remove_file(&target.file).unwrap();
     fs::create_dir(&target.file).unwrap();
-    let error = place.connect(&target, &entry("cursor"), ForeignPolicy::Keep).unwrap_err();
+    let error = place.connect(&target, &entry("cursor"), OverwritePolicy::Keep).unwrap_err();
     assert!(matches!(error, ConnectError::IsFolder { .. }), "{error}");
 }
 
@@ -252,7 +252,7 @@ fn links_are_followed_for_a_person_and_not_out_of_a_project() {
     fs::write(&dotfiles, "{}").unwrap();
     let target = place.target("claude-code", ClientScope::User);
     symlink(&dotfiles, &target.file).unwrap();
-    place.connect(&target, &entry("claude-code"), ForeignPolicy::Keep).unwrap();
+    place.connect(&target, &entry("claude-code"), OverwritePolicy::Keep).unwrap();
     assert!(fs::read_to_string(&dotfiles).unwrap().contains("capdeck"));
     assert!(fs::symlink_metadata(&target.file).unwrap().is_symlink());
     place.disconnect(&target).unwrap();
@@ -264,7 +264,8 @@ fn links_are_followed_for_a_person_and_not_out_of_a_project() {
     symlink(place.root().join("nowhere"), project.join("opencode.json")).unwrap();
     for client in ["cursor", "claude-code", "opencode"] {
         let target = place.target(client, ClientScope::Project);
-        let refused = place.connect(&target, &entry(client), ForeignPolicy::Replace).unwrap_err();
+        let refused =
+            place.connect(&target, &entry(client), OverwritePolicy::Overwrite).unwrap_err();
         assert!(matches!(refused, ConnectError::LeadsOutside { .. }), "{refused}");
     }
     assert_eq!(fs::read_to_string(&dotfiles).unwrap(), "{}");
@@ -279,7 +280,7 @@ fn files_that_may_not_be_written_are_refused_and_nothing_is_recorded() {
     let target = place.target("claude-code", ClientScope::User);
     write(&target, "{}");
     fs::set_permissions(&target.file, fs::Permissions::from_mode(0o444)).unwrap();
-    let refused = place.connect(&target, &entry("claude-code"), ForeignPolicy::Keep).unwrap_err();
+    let refused = place.connect(&target, &entry("claude-code"), OverwritePolicy::Keep).unwrap_err();
     assert!(matches!(refused, ConnectError::ReadOnly { .. }), "{refused}");
     assert_eq!(read(&target), "{}");
     assert!(!place.root().join("state").exists());
@@ -291,7 +292,8 @@ fn a_plan_for_another_state_of_the_file_is_not_applied() {
     let target = place.target("claude-code", ClientScope::User);
     write(&target, "{}");
     let plan =
-        plan_connect(&target, &entry("claude-code"), ForeignPolicy::Keep, &place.records).unwrap();
+        plan_connect(&target, &entry("claude-code"), &[], OverwritePolicy::Keep, &place.records)
+            .unwrap();
     write(&target, "{\"new\": true}");
     let refused = plan.apply(&place.records).unwrap_err();
     assert!(matches!(refused, ConnectError::Changed { .. }), "{refused}");
@@ -305,7 +307,7 @@ fn a_record_is_private_and_a_damaged_one_is_no_obstacle() {
     let place = Place::new();
     let target = place.target("claude-code", ClientScope::User);
     write(&target, "{\"a\": 1}");
-    place.connect(&target, &entry("claude-code"), ForeignPolicy::Keep).unwrap();
+    place.connect(&target, &entry("claude-code"), OverwritePolicy::Keep).unwrap();
     let folder = place.root().join("state/connections");
     let record = fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
     assert_eq!(fs::metadata(&record).unwrap().permissions().mode() & 0o777, 0o600);

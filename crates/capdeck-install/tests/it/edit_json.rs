@@ -112,7 +112,7 @@ fn items_of_lists_come_and_go() {
         assert_eq!(push(before), after, "{before:?}");
         assert_eq!(edited(after, FileFormat::Json, ours), before, "{after:?}");
     }
-    let inner = [DocumentStep::from("a"), DocumentStep::from(1), DocumentStep::from("b")];
+    let inner = [DocumentStep::from("a"), DocumentStep::Index(1), DocumentStep::from("b")];
     let deep = edited("{\"a\": [0, {\"b\": [1]}]}", FileFormat::Json, |document| {
         document.push(&inner, json!(2))
     });
@@ -120,7 +120,7 @@ fn items_of_lists_come_and_go() {
 }
 
 #[test]
-fn broken_texts_are_told_with_their_place() {
+fn broken_texts_are_reported_with_their_place() {
     for (text, line, column, message) in [
         ("{\n  \"a\": 1\n  \"b\": 2\n}", 3, 3, "expected `,` or `}`, found `\"`"),
         ("{\n  a: 1\n}", 2, 3, "expected a key in double quotes, found `a`"),

@@ -107,9 +107,9 @@ fn items_of_arrays_of_tables_come_and_go() {
     let text = "[[h]]\nn = 1\n[[h.i]]\nm = 1\n[[h]]\nn = 2\n[[h.i]]\nm = 2\n[[h.i]]\nm = 3\n";
     let path = [
         DocumentStep::from("h"),
-        DocumentStep::from(1),
+        DocumentStep::Index(1),
         DocumentStep::from("i"),
-        DocumentStep::from(0),
+        DocumentStep::Index(0),
     ];
     let without = edited(text, FileFormat::Toml, |document| document.remove(&path).map(drop));
     assert_eq!(without, "[[h]]\nn = 1\n[[h.i]]\nm = 1\n[[h]]\nn = 2\n[[h.i]]\nm = 3\n");
@@ -127,7 +127,7 @@ fn plain_values_go_to_their_section() {
 }
 
 #[test]
-fn broken_texts_are_told_with_their_place() {
+fn broken_texts_are_reported_with_their_place() {
     for (text, line, column) in [("a = 1\nb = \n", 2, 5), ("[a\n", 1, 3), ("a = 1\na = 2\n", 2, 1)]
     {
         let error = ConfigDocument::parse(text, FileFormat::Toml).unwrap_err();

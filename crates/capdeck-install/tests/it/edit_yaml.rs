@@ -111,7 +111,7 @@ fn what_cannot_be_edited_safely_is_left_alone() {
 }
 
 #[test]
-fn broken_texts_are_told_with_their_place() {
+fn broken_texts_are_reported_with_their_place() {
     for (text, line) in
         [("a: 1\n b: 2\n", 2), ("a: [1\n", 1), ("a: 1\n---\nb: 2\n", 2), ("a: *x\n", 1)]
     {

@@ -3,7 +3,7 @@
 use std::{fs, path::PathBuf};
 
 use capdeck_install::{
-    AgentClient, ClientScope, ForeignPolicy, LaunchTarget, plan_connect, plan_disconnect,
+    AgentClient, ClientScope, LaunchTarget, OverwritePolicy, plan_connect, plan_disconnect,
 };
 
 use crate::connect::Place;
@@ -47,7 +47,8 @@ fn the_files_of_ten_agents_become_what_they_should() {
                 None => LaunchTarget::Program { command, args: words.map(str::to_owned).collect() },
             };
             let entry = target.client.entry("capdeck", &launch);
-            let plan = plan_connect(&target, &entry, ForeignPolicy::Keep, &place.records).unwrap();
+            let plan =
+                plan_connect(&target, &entry, &[], OverwritePolicy::Keep, &place.records).unwrap();
             plan.apply(&place.records).unwrap();
             let after = fs::read_to_string(&target.file).unwrap();
             #[expect(
@@ -60,7 +61,7 @@ fn the_files_of_ten_agents_become_what_they_should() {
             let golden = fs::read_to_string(file(state)).unwrap_or_default();
             assert_eq!(after, golden, "{client}, {state}");
 
-            let plan = plan_disconnect(&target, ForeignPolicy::Keep, &place.records).unwrap();
+            let plan = plan_disconnect(&target, OverwritePolicy::Keep, &place.records).unwrap();
             plan.apply(&place.records).unwrap();
             assert_eq!(fs::read_to_string(&target.file).unwrap(), before, "{client}, {state}");
         }

@@ -1,7 +1,7 @@
 //! What holds for every file: an edit changes what it says it changes, and can be taken back.
 
 use capdeck_install::{
-    ClientScope, ConfigDocument, FileFormat, ForeignPolicy, LaunchTarget, TextSplice, keys,
+    ClientScope, ConfigDocument, FileFormat, LaunchTarget, OverwritePolicy, TextSplice, keys,
     plan_connect, plan_disconnect,
 };
 use proptest::prelude::*;
@@ -86,14 +86,14 @@ fn check_round_trip(client: &str, text: Option<&str>) -> Result<(), TestCaseErro
     };
     let renewed = target.client.entry("capdeck", &url);
     for entry in [&entry(client), &renewed, &renewed] {
-        let plan =
-            plan_connect(&target, entry, ForeignPolicy::Keep, &place.records).map_err(failed)?;
+        let plan = plan_connect(&target, entry, &[], OverwritePolicy::Keep, &place.records)
+            .map_err(failed)?;
         plan.apply(&place.records).map_err(failed)?;
         let document = target.document().map_err(failed)?;
         let servers = document.get(&target.client.container(&document)).cloned();
         prop_assert_eq!(servers.as_ref().map(|servers| &servers["capdeck"]), Some(entry));
     }
-    let plan = plan_disconnect(&target, ForeignPolicy::Keep, &place.records).map_err(failed)?;
+    let plan = plan_disconnect(&target, OverwritePolicy::Keep, &place.records).map_err(failed)?;
     plan.apply(&place.records).map_err(failed)?;
     let left = std::fs::read(&target.file).ok();
     prop_assert_eq!(left.as_deref(), text.map(str::as_bytes));
@@ -101,19 +101,19 @@ fn check_round_trip(client: &str, text: Option<&str>) -> Result<(), TestCaseErro
     Ok(())
 }
 
-/// A line that somebody wrote since stays, and so does every byte that was there before.
+/// A line that was added since stays, and so does every byte that was there before.
 fn check_edited(client: &str, comment: &str, text: &str) -> Result<(), TestCaseError> {
     let failed = |error: capdeck_install::ConnectError| TestCaseError::fail(error.to_string());
     let place = Place::new();
     let target = place.target(client, ClientScope::User);
     std::fs::create_dir_all(target.file.parent().unwrap()).unwrap();
     std::fs::write(&target.file, text).unwrap();
-    let plan = plan_connect(&target, &entry(client), ForeignPolicy::Keep, &place.records)
+    let plan = plan_connect(&target, &entry(client), &[], OverwritePolicy::Keep, &place.records)
         .map_err(failed)?;
     plan.apply(&place.records).map_err(failed)?;
     let edited = format!("{comment}\n{}", std::fs::read_to_string(&target.file).unwrap());
     std::fs::write(&target.file, edited).unwrap();
-    let plan = plan_disconnect(&target, ForeignPolicy::Keep, &place.records).map_err(failed)?;
+    let plan = plan_disconnect(&target, OverwritePolicy::Keep, &place.records).map_err(failed)?;
     plan.apply(&place.records).map_err(failed)?;
     let left = std::fs::read_to_string(&target.file).unwrap();
     prop_assert_eq!(left, format!("{comment}\n{text}"));

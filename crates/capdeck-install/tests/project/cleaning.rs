@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use capdeck_install::{EditedPolicy, FileAction};
+use capdeck_install::{FileAction, OverwritePolicy};
 use proptest::prelude::*;
 
 use crate::{
@@ -67,7 +67,7 @@ proptest! {
             prop_assert_eq!(fixture.tree(), before);
             return Ok(());
         }
-        installer.apply(plan).unwrap();
+        installer.apply(&plan).unwrap();
         let installed = fixture.tree();
         fixture.install(EVERYTHING, &AGENTS);
         prop_assert_eq!(fixture.tree(), installed);
@@ -158,9 +158,9 @@ fn what_people_changed_of_ours_is_kept_until_forced() {
     fixture.put(".mcp.json", &mcp);
     let changed = EVERYTHING.replace("Never push", "Never ever push").replace("Costs", "Prices");
 
-    let told: Vec<_> =
+    let reported: Vec<_> =
         fixture.install(&changed, &["claude-code"]).into_iter().map(|one| one.about).collect();
-    assert_eq!(told.len(), 3, "{told:?}");
+    assert_eq!(reported.len(), 3, "{reported:?}");
     assert_eq!(fixture.read(".claude/rules/always.md"), "My own.\n");
     assert_eq!(fixture.read("CLAUDE.md"), claude);
     assert_eq!(fixture.read(".mcp.json"), mcp);
@@ -168,7 +168,7 @@ fn what_people_changed_of_ours_is_kept_until_forced() {
     assert_eq!(fixture.read(".claude/rules/always.md"), "My own.\n");
     assert!(fixture.read("CLAUDE.md").contains("Be long."));
 
-    fixture.edited = EditedPolicy::Overwrite;
+    fixture.edited = OverwritePolicy::Overwrite;
     fixture.install(&changed, &["claude-code"]);
     assert!(fixture.read(".claude/rules/always.md").contains("Never ever push"));
     assert!(fixture.read("CLAUDE.md").contains("Be brief. Prices"));
@@ -188,7 +188,7 @@ fn files_of_others_are_not_taken_over_unless_forced_and_then_come_back() {
         plan.problems.iter().filter(|one| one.is_error()).map(|one| one.code).collect();
     assert_eq!(errors, ["not-ours", "not-ours"]);
     assert_eq!(fixture.tree(), before);
-    fixture.edited = EditedPolicy::Overwrite;
+    fixture.edited = OverwritePolicy::Overwrite;
     fixture.install(EVERYTHING, &["claude-code"]);
     assert_ne!(fixture.read(".claude/skills/triage/SKILL.md"), "mine");
     fixture.clean();
@@ -244,7 +244,7 @@ fn an_interrupted_run_is_finished_first() {
     let (installer, plan) = fixture.plan(EVERYTHING, &["claude-code"]);
     // A folder in the way of one file stops the run in the middle.
     fs::create_dir_all(fixture.project().join("CLAUDE.md/in-the-way")).unwrap();
-    assert!(installer.apply(plan).is_err());
+    assert!(installer.apply(&plan).is_err());
     fs::remove_dir_all(fixture.project().join("CLAUDE.md")).unwrap();
     let mut installer = fixture.installer();
     assert!(installer.is_interrupted().unwrap());

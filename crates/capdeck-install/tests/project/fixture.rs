@@ -9,8 +9,8 @@ use std::{
 
 use capdeck_definition::parse_capability_file;
 use capdeck_install::{
-    AgentEndpoints, AgentProvider, ContentFetcher, EditedPolicy, FetchError, GitClient,
-    InstallPlan, InstallProblem, InstallRequest, PinUse, ProjectInstaller,
+    AgentEndpoints, AgentProvider, FetchError, GitClient, InstallPlan, InstallProblem,
+    InstallRequest, OverwritePolicy, PinUse, ProjectInstaller,
 };
 
 /// Files by their path, as text.
@@ -28,12 +28,12 @@ pub(crate) struct Fixture {
     pub(crate) web: Web,
     pub(crate) git: GitClient,
     pub(crate) pin_use: PinUse,
-    pub(crate) edited: EditedPolicy,
+    pub(crate) edited: OverwritePolicy,
     pub(crate) endpoints: AgentEndpoints,
     pub(crate) search_path: Vec<PathBuf>,
 }
 
-impl ContentFetcher for Web {
+impl Web {
     fn fetch(&self, url: &str) -> Result<Vec<u8>, FetchError> {
         self.asked.borrow_mut().push(url.to_owned());
         match self.pages.borrow().get(url) {
@@ -48,13 +48,14 @@ impl Fixture {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("project")).unwrap();
         let base = format!("file://{}/hub/", dir.path().display());
-        let git = GitClient::new(&dir.path().join("cache")).with_base("https://github.com/", &base);
+        let mut git = GitClient::new(&dir.path().join("cache"));
+        git.bases.push(("https://github.com/".to_owned(), base));
         Self {
             git,
             dir,
             web: Web::default(),
             pin_use: PinUse::Keep,
-            edited: EditedPolicy::Keep,
+            edited: OverwritePolicy::Keep,
             endpoints: AgentEndpoints::Program { command: "capdeck".to_owned() },
             search_path: Vec::new(),
         }
@@ -98,7 +99,7 @@ impl Fixture {
             search_path: &self.search_path,
             now: "2026-01-02T03:04:05Z",
         };
-        let plan = installer.plan(&request, &self.git, &self.web);
+        let plan = installer.plan(&request, &self.git, &|url| self.web.fetch(url));
         (installer, plan)
     }
 
@@ -107,7 +108,7 @@ impl Fixture {
         let (installer, plan) = self.plan(yaml, providers);
         assert!(plan.can_apply(), "{:#?}", plan.problems);
         let problems = plan.problems.clone();
-        assert_eq!(installer.apply(plan).unwrap(), Vec::<PathBuf>::new());
+        assert_eq!(installer.apply(&plan).unwrap(), Vec::<PathBuf>::new());
         problems
     }
 
@@ -115,7 +116,7 @@ impl Fixture {
         let installer = self.installer();
         let plan = installer.plan_clean(self.edited);
         let problems = plan.problems.clone();
-        installer.apply(plan).unwrap();
+        installer.apply(&plan).unwrap();
         problems
     }
 

@@ -145,7 +145,7 @@ fn what_changed_at_an_address_is_not_taken_over_silently() {
 }
 
 #[test]
-fn one_missing_skill_is_told_with_what_there_is() {
+fn one_missing_skill_is_reported_with_what_there_is() {
     let fixture = with_repository();
     let yaml = YAML.replace("@web", "@wep").replace(":v1.0.0", ":v9.0.0");
     let (_, plan) = fixture.plan(&yaml, &["claude-code"]);
@@ -189,8 +189,8 @@ plugins: [{ type: github, def: { repo: "team/plugins@Team Tools" }, servers: { f
 skills: [{ id: web, type: plugin }, { id: none, type: plugin }]
 "#;
     let before = fixture.tree();
-    let told = fixture.install(yaml, &["claude-code"]);
-    let messages: Vec<&str> = told.iter().map(|one| one.message.as_str()).collect();
+    let reported = fixture.install(yaml, &["claude-code"]);
+    let messages: Vec<&str> = reported.iter().map(|one| one.message.as_str()).collect();
     assert_eq!(
         messages,
         [
@@ -210,8 +210,8 @@ skills: [{ id: web, type: plugin }, { id: none, type: plugin }]
     assert_eq!(fixture.tree(), before);
 
     let missing = yaml.replace("Team Tools", "Nothing");
-    let told = fixture.install(&missing, &["claude-code"]);
-    assert!(told[0].message.contains("there is no plugin `Nothing`"), "{told:?}");
+    let reported = fixture.install(&missing, &["claude-code"]);
+    assert!(reported[0].message.contains("there is no plugin `Nothing`"), "{reported:?}");
 }
 
 #[test]
@@ -273,8 +273,8 @@ plugins: [{{ type: github, def: {{ repo: team/kit }} }}]
     fs::rename(fixture.dir.path().join("hub"), fixture.dir.path().join("away")).unwrap();
     fs::remove_dir_all(fixture.dir.path().join("cache/git")).unwrap();
     let more = format!("{yaml}rules: [{{ id: r, type: remote, url: '{url}' }}]\n");
-    let told = fixture.install(&more, &["claude-code"]);
-    assert!(told.iter().any(|one| one.about == "plugin `team/kit`"), "{told:?}");
+    let reported = fixture.install(&more, &["claude-code"]);
+    assert!(reported.iter().any(|one| one.about == "plugin `team/kit`"), "{reported:?}");
     let after = fixture.read("capabilities.lock");
     let commit = lock.lines().find(|line| line.contains("resolvedRef")).unwrap();
     assert!(after.contains(commit) && after.contains("theirs: [1]\n"), "{after}");

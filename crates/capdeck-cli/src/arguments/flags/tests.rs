@@ -236,7 +236,7 @@ fn after_two_hyphens_every_flag_is_the_tools() {
 }
 
 #[test]
-fn mistakes_are_told() {
+fn mistakes_are_reported() {
     check(&["--titel", "x"], "there is no flag `--titel` here; did you mean `--title`?");
     check(&["--dry-rum"], "there is no flag `--dry-rum` here; did you mean `--dry-run`?");
     check(
@@ -260,7 +260,7 @@ fn mistakes_are_told() {
 }
 
 #[test]
-fn everything_missing_is_told_at_once() {
+fn everything_missing_is_reported_at_once() {
     let schema = json!({
         "allOf": [{"properties": {"one": {"type": "string"}}, "required": ["one"]}],
         "properties": {"two": {"enum": ["a", "b"]}, "three": {"type": "integer"}},

@@ -1,15 +1,14 @@
 //! `add cli`: programs, one tool each.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use serde_json::{Map, Value, json};
 
 use super::{AddCommonArgs, NewFileTarget, program};
-use crate::{
-    errors::CommandFailure,
-    new_file::BackendBlock,
-    plain_text::{command_line, without_nulls},
-};
+use crate::{errors::CommandFailure, new_file::BackendBlock, plain_text::command_line};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -121,66 +120,29 @@ enum CliRecipe {
     Package,
 }
 
-/// The recipes that fit a folder.
 fn found_in(folder: &Path) -> Vec<CliRecipe> {
-    let mut found = Vec::new();
-    if folder.join(".git").exists() {
-        found.push(CliRecipe::Git);
-    }
-    if folder.join("package.json").is_file() {
-        found.push(CliRecipe::Package);
-    }
-    found
+    let git = folder.join(".git").exists().then_some(CliRecipe::Git);
+    let package = folder.join("package.json").is_file().then_some(CliRecipe::Package);
+    git.into_iter().chain(package).collect()
 }
 
 impl CliRecipe {
     fn actions(self, folder: &Path) -> Result<Map<String, Value>, CommandFailure> {
         match self {
-            Self::Git => Ok(git()),
-            Self::Gh => Ok(gh()),
+            Self::Git => reading_tools("git"),
+            Self::Gh => reading_tools("gh"),
             Self::Package => package(folder),
         }
     }
 }
 
-fn git() -> Map<String, Value> {
-    let commit =
-        json!({ "type": "string", "minLength": 1, "description": "A commit, branch or tag." });
-    Map::from_iter([
-        read(
-            "git_status",
-            "Changed, staged and untracked files.",
-            &["git", "status", "--short", "--branch"],
-            None,
-        ),
-        read(
-            "git_log",
-            "The last 20 commits.",
-            &["git", "log", "--oneline", "--max-count=20"],
-            None,
-        ),
-        read("git_diff", "Changes that are not staged.", &["git", "diff", "--no-ext-diff"], None),
-        read(
-            "git_show",
-            "One commit with its changes.",
-            &["git", "show", "--no-ext-diff", "--end-of-options", "$input.commit"],
-            Some(("commit", commit)),
-        ),
-    ])
-}
+/// Tools that only read, by the program they are for.
+const READING_TOOLS: &str = include_str!("../../../starter/recipes.json");
 
-fn gh() -> Map<String, Value> {
-    let one = |name: &str, about: &str, what: &str| {
-        let number = json!({ "type": "integer", "minimum": 1 });
-        let words = ["gh", what, "view", "--comments", "--", "$input.number"];
-        read(name, about, &words, Some(("number", number)))
-    };
-    Map::from_iter([
-        read("gh_issue_list", "Open issues.", &["gh", "issue", "list"], None),
-        one("gh_issue_view", "One issue with its comments.", "issue"),
-        read("gh_pr_list", "Open pull requests.", &["gh", "pr", "list"], None),
-        one("gh_pr_view", "One pull request with its comments.", "pr"),
-    ])
+fn reading_tools(program: &str) -> Result<Map<String, Value>, CommandFailure> {
+    let mut all: BTreeMap<String, Map<String, Value>> = serde_json::from_str(READING_TOOLS)
+        .map_err(|error| CommandFailure::bug(format!("the ready-made tools: {error}")))?;
+    Ok(all.remove(program).unwrap_or_default())
 }
 
 fn package(folder: &Path) -> Result<Map<String, Value>, CommandFailure> {
@@ -216,22 +178,6 @@ fn package(folder: &Path) -> Result<Map<String, Value>, CommandFailure> {
         return Err(unusable("it has no scripts".to_owned()));
     }
     Ok(actions)
-}
-
-/// A tool that only reads, with the one argument it may take.
-fn read(name: &str, about: &str, words: &[&str], input: Option<(&str, Value)>) -> (String, Value) {
-    let (command, args) = words.split_first().unwrap_or((&"", &[]));
-    let schema = input.map(|(input, schema)| {
-        json!({ "type": "object", "properties": { input: schema }, "required": [input] })
-    });
-    let action = json!({
-        "description": about,
-        "command": command,
-        "args": args,
-        "annotations": { "readOnlyHint": true },
-        "inputSchema": schema,
-    });
-    (name.to_owned(), without_nulls(action))
 }
 
 #[cfg(test)]

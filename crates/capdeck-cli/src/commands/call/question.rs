@@ -11,23 +11,20 @@ use crate::{
 
 /// Asks what an `elicitation/create` request of the capability `id` wants to know. The answer is the request's result.
 pub(crate) fn ask(id: &str, params: &RawMembers, person: &mut dyn TerminalUser) -> Value {
-    let member = |key: &str| {
-        let text = params.get(key)?;
-        serde_json::from_str::<Value>(text.get()).ok()
-    };
-    let message = member("message").and_then(|text| text.as_str().map(lines)).unwrap_or_default();
-    person.say(&format!("`{}` asks: {message}", one_line(id)));
-    if member("mode").and_then(|mode| mode.as_str().map(str::to_owned)).as_deref() == Some("url") {
-        let url = member("url").and_then(|url| url.as_str().map(one_line)).unwrap_or_default();
+    let params = serde_json::to_value(params).unwrap_or_default();
+    let text = |key: &str| params[key].as_str().unwrap_or_default();
+    person.say(&format!("`{}` asks: {}", one_line(id), lines(text("message"))));
+    if text("mode") == "url" {
+        let url = one_line(text("url"));
         person.say(&format!("open this address yourself if you trust it: {url}"));
         return match person.line("press Enter when done, or type no: ") {
             Some(answer) if answer.trim().is_empty() => json!({ "action": "accept" }),
             _ => json!({ "action": "decline" }),
         };
     }
-    let schema = member("requestedSchema").unwrap_or_default();
-    let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
-    let fields = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
+    let schema = &params["requestedSchema"];
+    let required = schema["required"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let fields = schema["properties"].as_object().cloned().unwrap_or_default();
     if fields.is_empty() {
         return match person.line("agree? [y/N] ") {
             Some(answer) if is_yes(&answer) == Some(true) => {

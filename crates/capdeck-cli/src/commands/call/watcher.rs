@@ -46,7 +46,6 @@ impl CallWatcher {
         self.id.get_or_init(|| id.to_owned());
     }
 
-    /// True when there is a person to ask.
     pub(crate) fn can_be_asked(&self) -> bool {
         self.asker.is_some()
     }
@@ -83,7 +82,6 @@ impl CallWatcher {
         }
     }
 
-    /// Shows progress from now on.
     pub(crate) fn show(&self, progress: ProgressSpinner) {
         *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
     }

@@ -218,7 +218,7 @@ impl EditorFile {
         // Editors are command lines, such as `code --wait`.
         let mut command = Command::new("sh");
         command.arg("-c").arg(format!("{editor} \"$@\"")).arg(editor).arg(&self.file);
-        if !context.printer.stdout_is_terminal() {
+        if !context.printer.stdout_is_terminal {
             // Stdout is data; what an editor shows is for people.
             command.stdout(Stdio::from(std::io::stderr()));
         }

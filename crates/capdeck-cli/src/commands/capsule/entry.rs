@@ -88,7 +88,7 @@ pub(super) fn diff(args: &CapsuleDiffArgs, context: &CommandContext<'_>) -> Comm
         capsules.ask(Some(name), DiffRequest { uri: uri.clone(), from, to: *to }).await
     })?;
     let printer = context.printer;
-    printer.json_or(&answer, || match (answer.diff.as_str(), printer.palette()) {
+    printer.json_or(&answer, || match (answer.diff.as_str(), printer.palette) {
         ("", _) => printer.note("they say the same"),
         (diff, ColorPalette::Plain) => printer.data(diff),
         (diff, colored) => {

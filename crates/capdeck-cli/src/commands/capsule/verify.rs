@@ -58,7 +58,7 @@ impl<T> CapsuleReport<T> {
         match self {
             Self::Response(response) => Some(response),
             Self::Failed { capsule, failure } => {
-                let state = printer.palette().paint(TextStyle::Bad, "cannot be checked");
+                let state = printer.palette.paint(TextStyle::Bad, "cannot be checked");
                 printer.data(&format!("{capsule}: {state}: {}", one_line(failure)));
                 None
             }
@@ -109,7 +109,7 @@ fn show(report: &CapsuleReport<VerifyResponse>, printer: &Printer) {
     let Some(VerifyResponse { capsule, report, clean }) = report.or_show_failure(printer) else {
         return;
     };
-    let palette = printer.palette();
+    let palette = printer.palette;
     let state = match clean {
         true => palette.paint(TextStyle::Good, "OK"),
         false => palette.paint(TextStyle::Bad, "damaged"),

@@ -7,15 +7,15 @@ use capdeck_definition::{
     CmpCandidate, CmpIntent, IntentHit, IntentMatch, MatchDoubt, MatchKind, match_intent,
 };
 use capdeck_host::{CallConsent, CallForm, ToolRequest, calls};
-use serde_json::{
-    Map, Value, json,
-    value::{RawValue, to_raw_value},
-};
+use serde_json::{Map, Value, json, value::RawValue};
 
 use super::installed;
 use crate::{
-    commands::CommandContext,
-    commands::call::{CallWatcher, find_tool, render_result},
+    arguments::to_raw,
+    commands::{
+        CommandContext,
+        call::{CallWatcher, find_tool, render_result},
+    },
     errors::{CommandFailure, CommandResult},
     plain_text::{lines, one_line, written},
     printer::Printer,
@@ -45,7 +45,6 @@ pub(crate) struct CmpIntentArgs {
     yes: bool,
 }
 
-/// An intent that is meant.
 struct MatchedIntent {
     hit: IntentHit,
     name: String,
@@ -99,7 +98,6 @@ pub(super) fn run(args: &CmpIntentArgs, context: &CommandContext<'_>) -> Command
     printer.json_or(&facts, || printer.foreign(&shown.text))
 }
 
-/// The one intent that words mean.
 fn find(words: &str, catalog: &Catalog) -> Result<MatchedIntent, CommandFailure> {
     let candidates: Vec<CmpCandidate<'_>> = installed(catalog)
         .map(|(capability, tool)| CmpCandidate {
@@ -252,6 +250,5 @@ fn read_params(params: &[String], intent: &CmpIntent) -> Result<Box<RawValue>, C
             return Err(CommandFailure::usage(format!("`{}` is given twice", one_line(key))));
         }
     }
-    to_raw_value(&arguments)
-        .map_err(|error| CommandFailure::bug(format!("the arguments cannot be written: {error}")))
+    to_raw(&arguments)
 }

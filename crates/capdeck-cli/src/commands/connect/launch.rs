@@ -16,7 +16,6 @@ use crate::{commands::CommandContext, errors::CommandFailure, settings::CommandS
 #[derive(Debug)]
 pub(in crate::commands) struct LaunchSettings {
     url: Option<String>,
-    /// This binary by its path.
     path: String,
     /// The name it has on the `PATH`, where it is the first of that name.
     on_path: Option<PathBuf>,
@@ -62,7 +61,6 @@ impl LaunchSettings {
         self.url.is_none() && self.on_path.is_none()
     }
 
-    /// The entry for one agent.
     pub(in crate::commands) fn entry(&self, target: &ClientEntryTarget) -> Value {
         let command = match &self.on_path {
             // A desktop program does not have the `PATH` of a shell.
@@ -73,7 +71,7 @@ impl LaunchSettings {
         let launch = match &self.url {
             Some(url) => LaunchTarget::Url { url: url.clone(), command },
             None => {
-                // Agents start their project's servers in the project; those that have a word for it are told to say it.
+                // Agents start their project's servers in the project; those that have a word for it get it to say it.
                 let project = match target.scope {
                     ClientScope::User => self.project.as_deref(),
                     ClientScope::Project => target.client.project_word(),

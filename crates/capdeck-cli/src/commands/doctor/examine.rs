@@ -2,7 +2,7 @@
 
 use std::{
     borrow::Cow,
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
@@ -65,35 +65,28 @@ pub(super) fn folders(settings: &CommandSettings) -> Vec<DoctorFinding> {
 pub(super) fn deck(settings: &CommandSettings, host: &Host) -> Vec<DoctorFinding> {
     let mut findings = Vec::new();
     let catalog = host.catalog();
+    let dir = settings.project.iter().map(|project| project.dir.display()).next();
+    let dir = dir.map(|dir| dir.to_string()).unwrap_or_default();
     findings.push(match (&settings.project, host.trust()) {
         (None, _) => DoctorFinding::ok("project", "none here"),
-        (Some(project), trust) => {
-            let dir = project.dir.display();
-            match trust {
-                _ if !project.has_deck() => {
-                    DoctorFinding::ok("project", format!("{dir} (no deck)"))
-                }
-                ProjectTrust::Trusted => DoctorFinding::ok("project", format!("{dir} (trusted)")),
-                ProjectTrust::Untrusted { reason } => DoctorFinding::warning(
-                    "project",
-                    format!("{dir}: {reason}"),
-                    "review it with: capdeck trust",
-                ),
-            }
+        (Some(project), _) if !project.has_deck() => {
+            DoctorFinding::ok("project", format!("{dir} (no deck)"))
+        }
+        (_, ProjectTrust::Trusted) => DoctorFinding::ok("project", format!("{dir} (trusted)")),
+        (_, ProjectTrust::Untrusted { reason }) => {
+            let fix = "review it with: capdeck trust";
+            DoctorFinding::warning("project", format!("{dir}: {reason}"), fix)
         }
     });
     let diagnostics = catalog.diagnostics();
     let is_error = |found: &&Diagnostic| found.severity == DiagnosticSeverity::Error;
     let errors = diagnostics.iter().filter(is_error).count();
     let warnings = diagnostics.len() - errors;
-    let see = "see: capdeck validate";
+    let (see, both) = ("see: capdeck validate", format!("errors: {errors}, warnings: {warnings}"));
     findings.push(match (errors, warnings) {
         (0, 0) => DoctorFinding::ok("files", "no problems"),
         (0, _) => DoctorFinding::warning("files", format!("warnings: {warnings}"), see),
-        _ => {
-            let message = format!("errors: {errors}, warnings: {warnings}");
-            DoctorFinding::error("files", message, see)
-        }
+        _ => DoctorFinding::error("files", both, see),
     });
     let is_ours = |layer| matches!(layer, SourceLayer::Starter | SourceLayer::BuiltIn);
     let starter = catalog.capabilities().all(|one| is_ours(one.definition.source.layer));
@@ -228,21 +221,11 @@ fn note_needs(
             }
             Err(ResolveError::Shape { .. }) => return,
         };
-    let mut programs: Vec<&str> = match &backend {
+    let programs: BTreeSet<&str> = match &backend {
         Backend::Mcp(server) => server.command.iter().map(String::as_str).collect(),
-        Backend::Cli(tools) => {
-            tools.actions.values().map(|action| action.command.as_str()).collect()
-        }
-        Backend::OpenApi(_)
-        | Backend::GoogleDiscovery(_)
-        | Backend::GraphQl(_)
-        | Backend::Http(_)
-        | Backend::Cmp(_)
-        | Backend::Caplets(_)
-        | Backend::Capsules => Vec::new(),
+        Backend::Cli(tools) => tools.actions.values().map(|one| one.command.as_str()).collect(),
+        _ => BTreeSet::new(),
     };
-    programs.sort_unstable();
-    programs.dedup();
     for program in programs {
         // A path may be relative to the call's folder, and an input decides only at the call.
         let is_fixed_name = !program.contains("$input") && !program.contains('/');

@@ -9,8 +9,8 @@ use capdeck_definition::{
     CAPABILITY_FILE_NAMES, CapabilityFile, DiagnosticSeverity, parse_capability_file,
 };
 use capdeck_install::{
-    AgentProvider, ApplyError, FileAction, FileChange, InstallPlan, InstallProblem,
-    ProjectInstaller,
+    AgentProvider, FileAction, FileChange, InstallPlan, InstallProblem, ProjectInstaller,
+    WriteError,
 };
 use serde_json::{Value, json};
 
@@ -22,37 +22,25 @@ use crate::{
     source_frames::SourceFrames,
 };
 
-/// Everything there is to say about a plan, taken from it before it is carried out.
+/// Everything there is to say about a plan.
 pub(crate) struct InstallReport<'a> {
     project: PathBuf,
-    changes: Vec<(FileAction, String, String)>,
-    problems: Vec<InstallProblem>,
+    plan: &'a InstallPlan,
     providers: &'a [&'static AgentProvider],
-    surface: Vec<String>,
 }
 
 impl<'a> InstallReport<'a> {
     pub(crate) fn new(
         installer: &ProjectInstaller,
-        plan: &InstallPlan,
+        plan: &'a InstallPlan,
         providers: &'a [&'static AgentProvider],
     ) -> Self {
-        let project = installer.project().to_owned();
-        let line = |change: &FileChange| {
-            (change.action, shown(&change.path, &project), change.what.clone())
-        };
-        Self {
-            changes: plan.changes.iter().map(line).collect(),
-            problems: plan.problems.clone(),
-            surface: plan.surface.clone(),
-            project,
-            providers,
-        }
+        Self { project: installer.project().to_owned(), plan, providers }
     }
 
     /// Fails when the plan has an error. All problems are shown at once.
     pub(crate) fn check_errors(&self, printer: &Printer) -> Result<(), CommandFailure> {
-        let errors = self.problems.iter().filter(|one| one.is_error());
+        let errors = self.plan.problems.iter().filter(|one| one.is_error());
         let errors: Vec<String> = errors.map(|one| self.problem(one)).collect();
         if errors.is_empty() {
             return Ok(());
@@ -64,7 +52,7 @@ impl<'a> InstallReport<'a> {
         };
         Err(CommandFailure::request("NOT_INSTALLED", message)
             .with_details(errors.join("\n"))
-            .with_data(json!({ "problems": self.problems })))
+            .with_data(json!({ "problems": self.plan.problems })))
     }
 
     /// Shows the changes and what becomes able to run.
@@ -87,39 +75,39 @@ impl<'a> InstallReport<'a> {
     }
 
     fn to_json(&self, is_applied: bool) -> Value {
-        let changes: Vec<Value> = self
-            .changes
-            .iter()
-            .map(|(action, path, what)| json!({ "action": action, "path": path, "what": what }))
-            .collect();
+        let item = |change: &FileChange| {
+            let FileChange { action, path, what, .. } = change;
+            json!({ "action": action, "path": shown(path, &self.project), "what": what })
+        };
+        let changes: Vec<Value> = self.plan.changes.iter().map(item).collect();
         json!({
             "project": self.project,
             "applied": is_applied,
             "providers": self.providers.iter().map(|one| one.id).collect::<Vec<_>>(),
             "items": changes,
-            "problems": self.problems,
-            "surface": self.surface,
+            "problems": self.plan.problems,
+            "surface": self.plan.surface,
         })
     }
 
     fn text(&self, printer: &Printer) -> String {
-        let palette = printer.note_palette();
+        let palette = printer.note_palette;
         let mut text = String::new();
-        for (action, path, what) in &self.changes {
+        for FileChange { action, path, what, .. } in &self.plan.changes {
             let (style, mark) = match action {
                 FileAction::Create => (TextStyle::Good, "create"),
                 FileAction::Update => (TextStyle::Strong, "update"),
                 FileAction::Remove => (TextStyle::Bad, "remove"),
             };
-            let mark = palette.paint(style, mark);
+            let (mark, path) = (palette.paint(style, mark), shown(path, &self.project));
             text.push_str(&format!("{mark}  {path}  {}\n", palette.paint(TextStyle::Dim, what)));
         }
-        if self.changes.is_empty() {
+        if self.plan.changes.is_empty() {
             text.push_str("nothing changes\n");
         }
-        if !self.surface.is_empty() {
+        if !self.plan.surface.is_empty() {
             text.push_str("\nThis becomes able to run:\n");
-            for line in &self.surface {
+            for line in &self.plan.surface {
                 text.push_str(&format!("  {}\n", one_line(line)));
             }
         }
@@ -127,9 +115,9 @@ impl<'a> InstallReport<'a> {
     }
 
     fn summary(&self) -> String {
-        let count = |wanted: FileAction| {
-            self.changes.iter().filter(|(action, ..)| *action == wanted).count()
-        };
+        let changes = &self.plan.changes;
+        let count =
+            |action: FileAction| changes.iter().filter(|change| change.action == action).count();
         let parts: Vec<String> = [
             (FileAction::Create, "created"),
             (FileAction::Update, "updated"),
@@ -147,7 +135,7 @@ impl<'a> InstallReport<'a> {
     }
 
     fn warn(&self, printer: &Printer) {
-        for problem in self.problems.iter().filter(|one| !one.is_error()) {
+        for problem in self.plan.problems.iter().filter(|one| !one.is_error()) {
             printer.warn(&self.problem(problem));
         }
     }
@@ -183,7 +171,7 @@ pub(crate) fn finish_interrupted(
     Ok(())
 }
 
-pub(crate) fn apply_failed(error: &ApplyError) -> CommandFailure {
+pub(crate) fn apply_failed(error: &WriteError) -> CommandFailure {
     CommandFailure::file("write", &error.path, &error.source)
         .hint("make room or give access, then run this again: it goes on where it stopped")
 }
@@ -200,35 +188,35 @@ pub(crate) fn capability_file(
 ) -> Result<CapabilityFile, CommandFailure> {
     let project = settings.project.as_ref().map(|project| project.dir.as_path());
     let folders = project.into_iter().chain([settings.start_dir.as_path()]);
-    let found = folders
-        .map(|folder| CAPABILITY_FILE_NAMES.map(|name| folder.join(name)))
-        .find(|paths| paths.iter().any(|path| path.is_file()));
+    let files_in = |folder: &Path| {
+        let mut paths = CAPABILITY_FILE_NAMES.map(|name| folder.join(name)).to_vec();
+        paths.retain(|path| path.is_file());
+        paths
+    };
+    let found = folders.map(files_in).find(|paths| !paths.is_empty()).unwrap_or_default();
     let refused =
         |code, message: String, hint: &str| Err(CommandFailure::request(code, message).hint(hint));
-    let path = match found {
-        Some([yaml, json]) if yaml.is_file() && json.is_file() => {
-            let (yaml, json) = (yaml.display(), json.display());
-            let message = format!("there are two capability files: `{yaml}` and `{json}`");
-            return refused("CAPABILITY_FILE", message, "keep one of them");
-        }
-        Some([yaml, json]) => match yaml.is_file() {
-            true => yaml,
-            false => json,
-        },
-        None => {
+    let path = match found.as_slice() {
+        [path] => path,
+        [] => {
             let start = settings.start_dir.display();
             let message = format!("there is no capability file in `{start}`");
             let hint = "write a `capabilities.yaml`, or name the project with --project DIR";
             return refused("NO_CAPABILITY_FILE", message, hint);
         }
+        [yaml, json, ..] => {
+            let (yaml, json) = (yaml.display(), json.display());
+            let message = format!("there are two capability files: `{yaml}` and `{json}`");
+            return refused("CAPABILITY_FILE", message, "keep one of them");
+        }
     };
     let text =
-        fs::read_to_string(&path).map_err(|error| CommandFailure::file("read", &path, &error))?;
-    let (file, diagnostics) = parse_capability_file(&text, &path);
+        fs::read_to_string(path).map_err(|error| CommandFailure::file("read", path, &error))?;
+    let (file, diagnostics) = parse_capability_file(&text, path);
     let is_sound = !diagnostics.iter().any(|found| found.severity == DiagnosticSeverity::Error);
     let mut frames = SourceFrames::default();
     let shown: Vec<String> =
-        diagnostics.iter().map(|one| frames.render(one, printer.note_palette())).collect();
+        diagnostics.iter().map(|one| frames.render(one, printer.note_palette)).collect();
     match file.filter(|_| is_sound) {
         Some(file) => {
             if !shown.is_empty() {
@@ -245,7 +233,6 @@ pub(crate) fn capability_file(
     }
 }
 
-/// Opens the project for writing.
 pub(crate) fn open_installer(
     settings: &CommandSettings,
     project: &Path,

@@ -17,7 +17,7 @@ const FLAG_COLUMN_WIDTH: usize = 34;
 pub(super) fn print_help(tool: &ShellTool, schema: &Value, printer: &Printer) -> CommandResult {
     let ShellTool { command, capability, asks, definition, .. } = tool;
     let shown = json!({ "command": command, "capability": capability, "asks": asks, "definition": definition });
-    printer.show(&shown, &render(tool, schema, printer.palette()))
+    printer.show(&shown, &render(tool, schema, printer.palette))
 }
 
 fn render(tool: &ShellTool, schema: &Value, palette: ColorPalette) -> String {
@@ -153,7 +153,6 @@ pub(super) fn everything(
     })
 }
 
-/// The tools of one group.
 pub(super) fn commands(
     group: &ShellGroup,
     commands: &[ShellCommand],

@@ -131,7 +131,6 @@ fn host_of(url: &str) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
-/// How to come by one.
 pub(super) const KEY_HINT: &str =
     "set CAPDECK_ADMIN_KEY to a long random text, such as the output of: openssl rand -hex 32";
 
@@ -144,7 +143,6 @@ fn given_key(env: &EnvVars) -> Result<Option<AdminKey>, CommandFailure> {
     })
 }
 
-/// The provider of a config, if it has one.
 fn provider(
     config: &ServeConfig,
     places: &CommandSettings,

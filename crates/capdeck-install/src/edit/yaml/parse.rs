@@ -126,7 +126,7 @@ impl<'a> YamlTreeBuilder<'a> {
             let colon = part(self.text, after_key..self.text.len()).find(':');
             let head = colon.map_or(after_key, |colon| after_key + colon + 1);
             if value.span.is_empty() {
-                // A value that is not written stands behind its colon.
+                // A value that is not written is placed behind its colon.
                 value.span = head..head;
             }
             entries.push(NodeEntry { key: name, start, head, value, comma: None });

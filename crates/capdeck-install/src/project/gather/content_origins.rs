@@ -19,7 +19,7 @@ const MAX_REMOTE_TEXT_BYTES: usize = 10 << 20;
 
 /// Where content was found, and what is pinned because of it.
 pub(super) struct ContentOrigins<'a> {
-    ways: SourceAccess<'a>,
+    access: SourceAccess<'a>,
     pub(super) pinned: &'a SourcePins,
     pin_use: PinUse,
     pub(super) pins: SourcePins,
@@ -28,8 +28,8 @@ pub(super) struct ContentOrigins<'a> {
 }
 
 impl<'a> ContentOrigins<'a> {
-    pub(super) fn new(ways: SourceAccess<'a>, pinned: &'a SourcePins, pin_use: PinUse) -> Self {
-        Self { ways, pinned, pin_use, pins: SourcePins::default(), snapshots: HashMap::new() }
+    pub(super) fn new(access: SourceAccess<'a>, pinned: &'a SourcePins, pin_use: PinUse) -> Self {
+        Self { access, pinned, pin_use, pins: SourcePins::default(), snapshots: HashMap::new() }
     }
 
     /// What is pinned now, with what others wrote about it.
@@ -43,11 +43,11 @@ impl<'a> ContentOrigins<'a> {
         &mut self,
         section: PinSection,
         id: &str,
-        about: &str,
         repo: &RepoReference,
     ) -> Result<PathBuf, InstallProblem> {
-        let failed =
-            |error: GitError| InstallProblem::bad_source(about, &error).with_hint_if(error.hint());
+        let failed = |error: GitError| {
+            InstallProblem::bad_source(section.about(id), &error).with_hint_if(error.hint())
+        };
         let address = RepoAddress::on(repo.host, &repo.name).map_err(failed)?;
         let pinned =
             self.pinned.commit(section, id, repo).filter(|_| self.pin_use != PinUse::Update);
@@ -55,7 +55,7 @@ impl<'a> ContentOrigins<'a> {
             Some((commit, version)) => {
                 (GitRevision::Commit(commit.to_owned()), version.map(str::to_owned))
             }
-            None if self.pin_use == PinUse::Frozen => return Err(not_pinned(about)),
+            None if self.pin_use == PinUse::Frozen => return Err(not_pinned(section.about(id))),
             None => {
                 let version = repo.version.as_deref();
                 (GitRevision::from_request(version, repo.commit.as_deref()).map_err(failed)?, None)
@@ -65,7 +65,7 @@ impl<'a> ContentOrigins<'a> {
         let snapshot = match self.snapshots.get(&key) {
             Some(snapshot) => snapshot.clone(),
             None => {
-                let snapshot = self.ways.git.snapshot(&address, &revision).map_err(failed)?;
+                let snapshot = self.access.git.snapshot(&address, &revision).map_err(failed)?;
                 self.snapshots.insert(key, snapshot.clone());
                 snapshot
             }
@@ -85,7 +85,6 @@ impl<'a> ContentOrigins<'a> {
         &mut self,
         section: PinSection,
         id: &str,
-        about: &str,
         content: &[u8],
     ) -> Result<(), InstallProblem> {
         let hash = sha256_hex(content);
@@ -93,7 +92,7 @@ impl<'a> ContentOrigins<'a> {
         let pinned = commit.and_then(|commit| self.pinned.body(section, id, &commit));
         if pinned.is_some_and(|pinned| pinned != hash) && self.pin_use != PinUse::Update {
             let message = "its text is not what the lock pins for this commit";
-            return Err(InstallProblem::error("changed", about, message)
+            return Err(InstallProblem::error("changed", section.about(id), message)
                 .with_hint("remove the folder `git` in the cache folder, then run this again"));
         }
         Ok(())
@@ -104,15 +103,14 @@ impl<'a> ContentOrigins<'a> {
         &mut self,
         section: PinSection,
         id: &str,
-        about: &str,
         url: &str,
     ) -> Result<Vec<u8>, InstallProblem> {
-        let failed = |message: String| InstallProblem::bad_source(about, message);
+        let failed = |message: String| InstallProblem::bad_source(section.about(id), message);
         let pinned = self.pinned.hash(section, id, url).filter(|_| self.pin_use != PinUse::Update);
         if pinned.is_none() && self.pin_use == PinUse::Frozen {
-            return Err(not_pinned(about));
+            return Err(not_pinned(section.about(id)));
         }
-        let folder = self.ways.cache_dir.join("remote");
+        let folder = self.access.cache_dir.join("remote");
         let cached = pinned.and_then(|hash| {
             let content = fs::read(folder.join(hash)).ok()?;
             (sha256_hex(&content) == hash).then_some(content)
@@ -120,7 +118,7 @@ impl<'a> ContentOrigins<'a> {
         let content = match cached {
             Some(content) => content,
             None => {
-                let content = self.ways.fetch.fetch(url).map_err(|error| {
+                let content = (self.access.fetch)(url).map_err(|error| {
                     failed(format!("`{url}` cannot be fetched: {error}")).with_hint_if(error.hint)
                 })?;
                 check(&content).map_err(|reason| failed(format!("`{url}` {reason}")))?;
@@ -129,12 +127,9 @@ impl<'a> ContentOrigins<'a> {
         };
         let hash = sha256_hex(&content);
         if pinned.is_some_and(|pinned| pinned != hash) {
-            return Err(InstallProblem::error(
-                "changed",
-                about,
-                format!("what `{url}` answers is not what was pinned"),
-            )
-            .with_hint("look at it, then take it over with: capdeck install --update"));
+            let message = format!("what `{url}` answers is not what was pinned");
+            return Err(InstallProblem::error("changed", section.about(id), message)
+                .with_hint("look at it, then take it over with: capdeck install --update"));
         }
         // Only a cache: what cannot be kept is fetched again.
         let _fetched_again = replace_file(&folder.join(&hash), &content);
@@ -144,7 +139,7 @@ impl<'a> ContentOrigins<'a> {
     }
 }
 
-fn not_pinned(about: &str) -> InstallProblem {
+fn not_pinned(about: String) -> InstallProblem {
     InstallProblem::error("not-pinned", about, "the lock does not pin it as it is declared now")
         .with_hint("run `capdeck install` without --frozen and commit the lock")
 }

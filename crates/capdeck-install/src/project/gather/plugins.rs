@@ -4,7 +4,6 @@ mod parts;
 mod servers;
 
 use std::{
-    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
@@ -27,7 +26,7 @@ use crate::{
 
 /// Parts of plugins that no agent can be given.
 const UNSUPPORTED_PARTS: [&str; 7] =
-    ["lsp", "monitors", "themes", "workflows", "output-styles", "bin", "settings.json"];
+    ["bin", "lsp", "monitors", "output-styles", "settings.json", "themes", "workflows"];
 
 impl ContentGatherer<'_> {
     /// Adds what all plugins bring. A plugin that cannot be had is a warning: the rest works without it.
@@ -38,8 +37,7 @@ impl ContentGatherer<'_> {
         content: &mut InstallContent,
     ) {
         for plugin in &file.plugins {
-            let shown = plugin.id.as_deref().unwrap_or(&plugin.repo.name);
-            let about = format!("plugin `{shown}`");
+            let about = PinSection::Plugin.about(plugin.id.as_deref().unwrap_or(&plugin.repo.name));
             match self.plugin(plugin, &about, providers) {
                 Ok(found) => self.take_apart(plugin, &found, &about, file, content),
                 Err(mut problem) => {
@@ -52,9 +50,10 @@ impl ContentGatherer<'_> {
         }
         for skill in file.skills.iter().filter(|skill| skill.kind == SkillKind::Plugin) {
             if !content.skills.iter().any(|known| known.id == skill.id) {
+                let about = PinSection::Skill.about(&skill.id);
                 self.problems.push(InstallProblem::warning(
                     "no-plugin",
-                    format!("skill `{}`", skill.id),
+                    about,
                     "no plugin brings it",
                 ));
             }
@@ -69,7 +68,7 @@ impl ContentGatherer<'_> {
     ) -> Result<PluginFolder, InstallProblem> {
         let refused = |message: String| InstallProblem::bad_source(about, message);
         let pin_id = plugin.id.clone().unwrap_or_else(|| plugin.repo.name.clone());
-        let root = self.origins.snapshot(PinSection::Plugin, &pin_id, about, &plugin.repo)?;
+        let root = self.origins.snapshot(PinSection::Plugin, &pin_id, &plugin.repo)?;
         let is_claude_first = providers.iter().any(|provider| provider.id == "claude-code");
         let found = find_plugin(&root, &plugin.repo.target, plugin.id.as_deref(), is_claude_first)
             .map_err(refused)?;
@@ -111,16 +110,10 @@ impl ContentGatherer<'_> {
         let has_hooks = servers::add_hooks(&mut taken, found, &files, &copy, content);
         let has_servers =
             servers::add_servers(&mut taken, plugin, found, &files, &copy, file, content);
-        let skipped: BTreeSet<&str> = UNSUPPORTED_PARTS
-            .into_iter()
-            .filter(|name| {
-                let below = format!("{name}/");
-                files.iter().any(|file| file.path == *name || file.path.starts_with(&below))
-            })
-            .collect();
+        let mut skipped = UNSUPPORTED_PARTS.to_vec();
+        skipped.retain(|name| files.iter().any(|file| file.path.split('/').next() == Some(name)));
         if !skipped.is_empty() {
-            let names: Vec<&str> = skipped.into_iter().collect();
-            let message = format!("agents cannot be given its {}", names.join(", "));
+            let message = format!("agents cannot be given its {}", skipped.join(", "));
             self.problems.push(InstallProblem::warning("plugin-part", about, message));
         }
         // Only what is run needs the plugin's own folder beside it.
@@ -169,7 +162,7 @@ fn slug(name: &str) -> String {
     slug.trim_matches(['-', '.', '_']).to_owned()
 }
 
-/// What stands in for the plugin's own folder in its files.
+/// The variables for the plugin's own folder in its files.
 fn expand(text: &str, copy: &Path) -> String {
     let place = copy.to_string_lossy();
     ["${CLAUDE_PLUGIN_ROOT}", "${CURSOR_PLUGIN_ROOT}", "$CLAUDE_PLUGIN_ROOT"]
@@ -179,7 +172,6 @@ fn expand(text: &str, copy: &Path) -> String {
 
 #[derive(Debug, Clone)]
 struct PluginFolder {
-    /// The id it is installed under.
     id: String,
     path: PathBuf,
     name: Option<String>,
@@ -229,21 +221,16 @@ fn read(path: PathBuf, order: [(&str, &'static str); 2]) -> Option<PluginFolder>
         let Some(Value::Object(manifest)) = json(&path.join(file)) else { return None };
         Some((manifest, provider))
     });
-    if let Some((manifest, provider)) = manifests.next() {
-        let sibling = manifests.next();
-        let name = manifest.get("name").and_then(Value::as_str).map(str::to_owned);
-        return Some(PluginFolder { id: String::new(), path, name, manifest, provider, sibling });
+    let manifest = manifests.next();
+    let has_parts =
+        || PARTS.iter().any(|part| path.join(part).exists()) || path.join("SKILL.md").is_file();
+    if manifest.is_none() && !has_parts() {
+        return None;
     }
-    let is_plugin =
-        PARTS.iter().any(|part| path.join(part).exists()) || path.join("SKILL.md").is_file();
-    is_plugin.then(|| PluginFolder {
-        id: String::new(),
-        path,
-        name: None,
-        manifest: Map::new(),
-        provider: order[0].1,
-        sibling: None,
-    })
+    let sibling = manifests.next();
+    let (manifest, provider) = manifest.unwrap_or((Map::new(), order[0].1));
+    let name = manifest.get("name").and_then(Value::as_str).map(str::to_owned);
+    Some(PluginFolder { id: String::new(), path, name, manifest, provider, sibling })
 }
 
 /// By the folder's name first, then by the manifest's.

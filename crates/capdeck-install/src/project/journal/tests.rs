@@ -112,7 +112,7 @@ fn nothing_is_in_force_before_everything_is_staged() {
 }
 
 #[test]
-fn what_somebody_changed_in_between_is_left_alone() {
+fn what_changed_in_between_is_left_alone() {
     let fixture = Fixture::new();
     let journal = fixture.commit();
     fs::write(fixture.path("changed"), "mine").unwrap();

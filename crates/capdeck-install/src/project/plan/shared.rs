@@ -7,13 +7,16 @@ use std::{
 
 use capdeck_definition::sha256_hex;
 
-use super::{EditedPolicy, PlanBuilder, change, shown};
-use crate::project::{
-    InstallProblem,
-    blocks::{MarkerBlock, blocks_in, put_blocks, take_blocks},
-    desired_files::{DocumentPart, SharedFile, format_of},
-    document::{self, DocumentEdit},
-    manifest::{PartRecord, SharedRecord},
+use super::{PlanBuilder, change, shown};
+use crate::{
+    atomic_file::OverwritePolicy,
+    project::{
+        InstallProblem,
+        blocks::{MarkerBlock, blocks_in, put_blocks, take_blocks},
+        desired_files::{DocumentPart, SharedFile, format_of},
+        document::{self, DocumentEdit},
+        manifest::{PartRecord, SharedRecord},
+    },
 };
 
 impl PlanBuilder<'_> {
@@ -30,7 +33,7 @@ impl PlanBuilder<'_> {
         let recorded: &[PartRecord] = record.map_or(&[], |record| &record.parts);
         let Ok(text) = String::from_utf8(current.clone().unwrap_or_default()) else {
             let message = "it is not UTF-8 text, so nothing can be added to it";
-            self.plan.problems.push(InstallProblem::error("not-text", shown(path), message));
+            self.report(InstallProblem::error("not-text", shown(path), message));
             return;
         };
         let is_text = match desired {
@@ -63,20 +66,18 @@ impl PlanBuilder<'_> {
                 self.kept(path, hash.as_ref()).unwrap_or(Some(base.into_bytes()))
             }
             None if current.is_none() => None,
-            // A file that we made and that holds nothing else any more goes.
-            None if record.is_some_and(|record| record.before.is_none())
-                && is_blank(&base, is_text) =>
-            {
-                None
+            None => {
+                let is_leftover = match record {
+                    // A file that we made and that holds nothing else any more goes.
+                    Some(record) => record.before.is_none() && is_blank(&base, is_text),
+                    // One that was empty before stays.
+                    None => {
+                        let was_empty = current.as_deref() == Some(base.as_bytes());
+                        is_text && base.trim().is_empty() && !was_empty
+                    }
+                };
+                (!is_leftover).then(|| base.into_bytes())
             }
-            None if record.is_none()
-                && is_text
-                && base.trim().is_empty()
-                && !is_user_file(&current, &base) =>
-            {
-                None
-            }
-            None => Some(base.into_bytes()),
         };
         let after = if parts.is_empty() { base.clone() } else { Some(text.into_bytes()) };
         if !parts.is_empty() {
@@ -105,19 +106,16 @@ impl PlanBuilder<'_> {
                 _ => None,
             })
             .collect();
-        let standing = blocks_in(text);
+        let present = blocks_in(text);
         let mut edited = BTreeSet::new();
-        for block in &standing {
+        for block in &present {
             let is_edited = written
                 .get(block.id.as_str())
                 .is_some_and(|hash| *hash != sha256_hex(block.body.as_bytes()));
             let is_wanted = desired.contains(block);
-            if is_edited && !is_wanted && self.edited == EditedPolicy::Keep {
+            if is_edited && !is_wanted && self.edited == OverwritePolicy::Keep {
                 let message = format!("the block `{}` was changed and stays as it is", block.id);
-                self.plan.problems.push(
-                    InstallProblem::warning("edited", shown(path), message)
-                        .with_hint("give --force to overwrite the change"),
-                );
+                self.report_edited(path, message);
                 edited.insert(block.id.clone());
             }
         }
@@ -155,19 +153,15 @@ impl PlanBuilder<'_> {
                 for what in &edit.kept {
                     let message =
                         format!("`{what}` was changed or set by others and stays as it is");
-                    self.plan.problems.push(
-                        InstallProblem::warning("edited", shown(path), message)
-                            .with_hint("give --force to overwrite it"),
-                    );
+                    let problem = InstallProblem::warning("edited", shown(path), message);
+                    self.report(problem.with_hint("give --force to overwrite it"));
                 }
                 Some(edit)
             }
             Err(reason) => {
-                self.plan.problems.push(
-                    InstallProblem::error("unreadable", shown(path), reason).with_hint(
-                        "correct the file; nothing of it is touched until it can be read",
-                    ),
-                );
+                let hint = "correct the file; nothing of it is touched until it can be read";
+                let problem = InstallProblem::error("unreadable", shown(path), reason);
+                self.report(problem.with_hint(hint));
                 None
             }
         }
@@ -177,9 +171,4 @@ impl PlanBuilder<'_> {
 /// Whether a file that we made holds nothing of anybody else.
 fn is_blank(base: &str, is_text: bool) -> bool {
     base.trim().is_empty() || (!is_text && document::is_empty(base))
-}
-
-/// Whether an empty remainder is a file that was empty before.
-fn is_user_file(current: &Option<Vec<u8>>, base: &str) -> bool {
-    current.as_deref() == Some(base.as_bytes())
 }

@@ -25,18 +25,12 @@ pub(super) fn add_servers(
     file: &CapabilityFile,
     content: &mut InstallContent,
 ) -> bool {
-    let declared = match found.manifest.get("mcpServers") {
-        Some(Value::String(path)) => {
-            inside(&found.path, path.trim_start_matches("./")).ok().and_then(|path| json(&path))
-        }
-        Some(object @ Value::Object(_)) => Some(object.clone()),
-        _ => {
-            let usual = files.iter().find(|file| file.path == ".mcp.json");
-            usual.and_then(|file| serde_json::from_slice(&file.content).ok())
-        }
+    let block = match found.manifest.get("mcpServers") {
+        Some(own @ (Value::String(_) | Value::Object(_))) => declared(found, Some(own)),
+        _ => usual(files, ".mcp.json"),
     };
-    let Some(declared) = declared else { return false };
-    let servers = declared.get("mcpServers").unwrap_or(&declared);
+    let Some(block) = block else { return false };
+    let servers = block.get("mcpServers").unwrap_or(&block);
     let mut has_any = false;
     for (key, server) in servers.as_object().into_iter().flatten() {
         let settings = plugin.servers.get(key);
@@ -139,15 +133,12 @@ pub(super) fn add_hooks(
     copy: &Path,
     content: &mut InstallContent,
 ) -> bool {
-    let usual = || {
-        let usual = files.iter().find(|file| file.path == "hooks/hooks.json");
-        usual.and_then(|file| serde_json::from_slice(&file.content).ok())
-    };
-    let own = declared(plugin, &plugin.manifest).or_else(usual).map(|own| (own, plugin.provider));
+    let own = declared(plugin, plugin.manifest.get("hooks"));
+    let own = own.or_else(|| usual(files, "hooks/hooks.json")).map(|own| (own, plugin.provider));
     let sibling = plugin.sibling.as_ref().and_then(|(manifest, provider)| {
         // Both manifests may name one file, which is then of the first one's kind.
         let is_same = manifest.get("hooks") == plugin.manifest.get("hooks");
-        declared(plugin, manifest).filter(|_| !is_same).map(|hooks| (hooks, *provider))
+        declared(plugin, manifest.get("hooks")).filter(|_| !is_same).map(|hooks| (hooks, *provider))
     });
     let mut count = 0;
     for (hooks, provider) in own.into_iter().chain(sibling) {
@@ -199,13 +190,16 @@ fn hooks_of(events: &Map<String, Value>) -> Vec<(&str, Option<&str>, &Value)> {
     found
 }
 
-/// The hooks that a manifest names or holds.
-fn declared(plugin: &PluginFolder, manifest: &Map<String, Value>) -> Option<Value> {
-    match manifest.get("hooks")? {
-        Value::String(path) => {
-            inside(&plugin.path, path.trim_start_matches("./")).ok().and_then(|path| json(&path))
-        }
+/// What a manifest holds under a key, or in the file that it names there.
+fn declared(plugin: &PluginFolder, value: Option<&Value>) -> Option<Value> {
+    match value? {
+        Value::String(path) => json(&inside(&plugin.path, path.trim_start_matches("./")).ok()?),
         object @ Value::Object(_) => Some(object.clone()),
         _ => None,
     }
+}
+
+/// What a plugin's file of a usual name holds.
+fn usual(files: &[FolderFile], path: &str) -> Option<Value> {
+    serde_json::from_slice(&files.iter().find(|file| file.path == path)?.content).ok()
 }
