@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use capdeck_host::{CallContext, CallerHandle, ClientProfile, Host, NoCaller, Session};
+use capdeck_host::{
+    CallContext, CallerHandle, ClientProfile, Host, NoCaller, Session, SessionScope,
+    SessionSettings,
+};
 use tokio::{
     runtime::{Builder, Runtime},
     signal::unix::{SignalKind, signal},
@@ -25,7 +28,7 @@ pub(crate) fn with_caller<T>(
     caller: Arc<dyn CallerHandle>,
     work: impl AsyncFnOnce(&Session, &CallContext) -> Result<T, CommandFailure>,
 ) -> Result<T, CommandFailure> {
-    let session = host.operator_as(client);
+    let session = host.session(SessionSettings::local(SessionScope::Operator, client));
     with_session(host, session, caller, work)
 }
 

@@ -82,10 +82,7 @@ impl ApprovalStore {
 
     /// Returns all pending, one-time and standing approvals, oldest first.
     pub fn list(&self, now: Timestamp) -> Result<Vec<Approval>, ApprovalError> {
-        let key = self.key()?;
-        let file = self.load()?;
-        let live = file.items.iter().filter(|record| record.is_live(&key, now));
-        Ok(live.map(ApprovalRecord::shown).collect())
+        Ok(self.live(now)?.iter().map(ApprovalRecord::shown).collect())
     }
 
     /// Approves a waiting call, or permanently the tool it calls.
@@ -124,9 +121,7 @@ impl ApprovalStore {
         call: &ApprovalRequest,
         now: Timestamp,
     ) -> Result<bool, ApprovalError> {
-        let key = self.key()?;
-        let file = self.load()?;
-        Ok(file.items.iter().any(|record| record.covers_tool(call) && record.is_live(&key, now)))
+        Ok(self.live(now)?.iter().any(|record| record.covers_tool(call)))
     }
 
     /// Returns whether an earlier approval covers the call; uses up a one-time approval.
@@ -135,13 +130,11 @@ impl ApprovalStore {
         call: &ApprovalRequest,
         now: Timestamp,
     ) -> Result<Option<ApprovalDuration>, ApprovalError> {
-        let key = self.key()?;
-        let file = self.load()?;
-        let live = || file.items.iter().filter(|record| record.is_live(&key, now));
-        if live().any(|record| record.covers_tool(call)) {
+        let live = self.live(now)?;
+        if live.iter().any(|record| record.covers_tool(call)) {
             return Ok(Some(ApprovalDuration::Always));
         }
-        if !live().any(|record| record.covers_call(call)) {
+        if !live.iter().any(|record| record.covers_call(call)) {
             return Ok(None);
         }
         // Checked again under the lock, so that two callers never use one approval.
@@ -170,8 +163,7 @@ impl ApprovalStore {
                 let oldest = items.iter().position(|record| record.approved_at.is_none());
                 oldest.map(|place| items.remove(place));
             }
-            let taken = |id: &str| items.iter().any(|record| record.id == id);
-            let mut record = ApprovalRecord::of(call, now, taken);
+            let mut record = ApprovalRecord::new(call, now, items);
             record.seal(key);
             let shown = record.shown();
             items.push(record);
@@ -188,8 +180,7 @@ impl ApprovalStore {
             if items.iter().any(|record| record.covers_tool(call)) {
                 return;
             }
-            let taken = |id: &str| items.iter().any(|record| record.id == id);
-            let mut record = ApprovalRecord::of(call, now, taken);
+            let mut record = ApprovalRecord::new(call, now, items);
             record.approved_at = Some(now);
             record.is_standing = true;
             record.seal(key);
@@ -211,12 +202,17 @@ impl ApprovalStore {
         .map_err(|error| self.failed(error))
     }
 
-    fn load(&self) -> Result<ApprovalFile, ApprovalError> {
-        durable::load_json(&self.file()).map_err(|error| self.failed(error))
+    fn live(&self, now: Timestamp) -> Result<Vec<ApprovalRecord>, ApprovalError> {
+        let key = self.key()?;
+        let loaded = durable::load_json(&self.file());
+        let ApprovalFile { mut items } = loaded.map_err(|error| self.failed(error))?;
+        items.retain(|record| record.is_live(&key, now));
+        Ok(items)
     }
 
     fn key(&self) -> Result<SealKey, ApprovalError> {
-        SealKey::load_or_create(&self.folder.join("key")).map_err(|error| self.failed(error))
+        let key = durable::load_or_create_key(&self.folder.join("key"));
+        key.map(SealKey).map_err(|error| self.failed(error))
     }
 
     fn file(&self) -> PathBuf {

@@ -1,21 +1,20 @@
 //! Artifacts for clients: who may read them, and how much at once.
 
-mod known_artifacts;
 mod value_excerpt;
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use capdeck_backend::{
-    Artifact, ArtifactError, ArtifactLimits, ArtifactPart, ArtifactReader, ArtifactSweepReport,
-    ArtifactUri, CallError, ErrorCode, StoredArtifact,
+    Artifact, ArtifactError, ArtifactLimits, ArtifactPart, ArtifactReader, ArtifactUri, CallError,
+    ErrorCode, StoredArtifact,
 };
 use capdeck_catalog::RawMembers;
 use capdeck_definition::DeckConfig;
+use parking_lot::Mutex;
 use serde_json::{Value, json, value::RawValue};
 
-pub(crate) use self::known_artifacts::KnownArtifacts;
-use self::{known_artifacts::uris, value_excerpt::ValueExcerpt};
+use self::value_excerpt::ValueExcerpt;
 use crate::{
     Host, SessionScope,
     audit::without_query,
@@ -32,6 +31,11 @@ const SNIFF_BYTES: u64 = 8 * 1024;
 
 const TEMPLATE: &str =
     "capdeck://artifacts/{capability}/{call}/{file}{?offset,length,at,from,count}";
+
+/// A client that exceeds this keeps the artifacts it already knows.
+const MAX_KNOWN: usize = 4096;
+
+const URI_PREFIX: &str = "capdeck://artifacts/";
 
 struct ArtifactChunk {
     artifact: Artifact,
@@ -211,13 +215,6 @@ fn may_read(deck: &DeckSnapshot<'_>, text: &str) -> Result<(ArtifactUri, Artifac
     Ok((uri, part))
 }
 
-impl Host {
-    /// Removes the artifacts that exceed the limits; with `all`, every one that is not in use.
-    pub fn prune_artifacts(&self, all: bool) -> ArtifactSweepReport {
-        if all { self.artifacts().clear() } else { self.artifacts().prune() }
-    }
-}
-
 fn read_range(
     host: &Host,
     uri: &ArtifactUri,
@@ -235,20 +232,18 @@ fn read_range(
     };
     reader.seek(offset).map_err(to_call_error)?;
     let left = artifact.byte_length - offset;
-    let wanted = length.map_or(left, |length| length.min(left));
-    if wanted > MAX_READ {
+    let length = length.map_or(left, |length| length.min(left));
+    if length > MAX_READ {
         return Err(too_much(&artifact, offset));
     }
-    let bytes = reader.next(wanted).map_err(to_call_error)?;
+    let bytes = reader.next(length).map_err(to_call_error)?;
     Ok(ArtifactChunk { artifact, is_text, offset, bytes })
 }
 
 impl ArtifactChunk {
     fn content(mut self, asked: &str) -> Value {
         let mut content = json!({ "uri": asked });
-        if let Some(mime_type) = &self.artifact.mime_type {
-            content["mimeType"] = json!(mime_type);
-        }
+        raw::put_some(&mut content, "mimeType", self.artifact.mime_type.as_ref());
         match self.text() {
             Some(text) => content["text"] = json!(text),
             None => content["blob"] = json!(BASE64_STANDARD.encode(&self.bytes)),
@@ -326,9 +321,7 @@ impl ArtifactExcerpt {
             "from": self.range.from,
             "cuts": cuts,
         });
-        if let Some(own) = own {
-            facts["next"] = own["next"].clone();
-        }
+        raw::put_some(&mut facts, "next", own.map(|own| &own["next"]));
         facts
     }
 }
@@ -364,16 +357,16 @@ fn to_call_error(error: ArtifactError) -> CallError {
             ErrorCode::InternalError
         }
     };
-    let told = CallError::new(code, error.to_string());
+    let answer = CallError::new(code, error.to_string());
     match &error {
         ArtifactError::InvalidPart { .. } => {
-            told.hint("a part is `?offset=BYTES&length=BYTES` or `?at=/JSON/POINTER&from=N&count=N` after the URI")
+            answer.hint("a part is `?offset=BYTES&length=BYTES` or `?at=/JSON/POINTER&from=N&count=N` after the URI")
         }
-        ArtifactError::InUse { .. } => told.hint("try again when it is no longer being read"),
-        ArtifactError::NotFound { .. } => told.hint("call the tool again for a new one"),
+        ArtifactError::InUse { .. } => answer.hint("try again when it is no longer being read"),
+        ArtifactError::NotFound { .. } => answer.hint("call the tool again for a new one"),
         _ => match std::error::Error::source(&error) {
-            Some(source) => told.detail(source),
-            None => told,
+            Some(source) => answer.detail(source),
+            None => answer,
         },
     }
 }
@@ -393,4 +386,51 @@ fn is_text_type(mime_type: &str) -> bool {
         || ["json", "xml", "yaml", "javascript", "x-ndjson", "graphql", "x-www-form-urlencoded"]
             .iter()
             .any(|kind| essence.strip_suffix(kind).is_some_and(|rest| rest.ends_with(['/', '+'])))
+}
+
+/// A client that has only some tools of a capability may read the artifacts of its own results, and
+/// none of others.
+#[derive(Debug, Default)]
+pub(crate) struct KnownArtifacts(Mutex<HashSet<String>>);
+
+impl KnownArtifacts {
+    pub(crate) fn note(&self, result: &RawValue) {
+        let found = uris(result.get());
+        let mut known = self.0.lock();
+        for uri in found {
+            if known.len() < MAX_KNOWN {
+                known.insert(uri);
+            }
+        }
+    }
+
+    pub(crate) fn has(&self, uri: &str) -> bool {
+        self.0.lock().contains(uri)
+    }
+}
+
+fn uris(text: &str) -> Vec<String> {
+    let ends =
+        |letter: char| !(letter.is_ascii_alphanumeric() || "-._~%/!$&'()*+,;=:@".contains(letter));
+    let tails = text.split(URI_PREFIX).skip(1);
+    let uri = |tail: &str| {
+        let path = tail.split(ends).next().unwrap_or_default();
+        format!("{URI_PREFIX}{path}")
+    };
+    tails.map(uri).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uris_are_found_anywhere_in_a_text() {
+        let text = r#"{"a":"capdeck://artifacts/x/1/out.txt","b":"see capdeck://artifacts/y/2/b%20c?offset=1 now"}"#;
+        assert_eq!(
+            uris(text),
+            ["capdeck://artifacts/x/1/out.txt", "capdeck://artifacts/y/2/b%20c"]
+        );
+        assert!(uris("capdeck://artifact/x").is_empty());
+    }
 }

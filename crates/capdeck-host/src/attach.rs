@@ -36,31 +36,29 @@ impl HostAttachment {
             capabilities: tagged.manifest.capabilities.clone(),
         }
     }
-}
 
-impl Host {
-    /// Adds the other host's deck and follows it. Fails when the other host cannot be reached now;
-    /// later failures leave the known deck in place.
-    pub async fn attach(&self, attachment: HostAttachment) -> Result<(), CallError> {
-        let first = attachment.remote.manifest(None, Duration::ZERO).await?;
+    /// Adds the other host's deck to this one and follows it. Fails when the other host cannot be
+    /// reached now; later failures leave the known deck in place.
+    pub async fn attach_to(self, host: &Host) -> Result<(), CallError> {
+        let first = self.remote.manifest(None, Duration::ZERO).await?;
         let mut tag = None;
         if let Some(tagged) = first {
-            store(self, attachment.deck(&tagged));
+            store(host, self.deck(&tagged));
             tag = tagged.tag;
         }
-        let host = self.downgrade();
-        let stop = self.0.stop.clone();
+        let stop = host.0.stop.clone();
+        let host = Arc::downgrade(&host.0);
         tokio::spawn(async move {
             let following = async {
                 let mut pause = RETRY_DELAYS.0;
                 loop {
-                    match attachment.remote.manifest(tag.as_deref(), LONG_POLL_TIMEOUT).await {
+                    match self.remote.manifest(tag.as_deref(), LONG_POLL_TIMEOUT).await {
                         Ok(news) => {
                             pause = RETRY_DELAYS.0;
                             let Some(tagged) = news else { continue };
                             let Some(state) = host.upgrade() else { return };
                             let host = Host(state);
-                            store(&host, attachment.deck(&tagged));
+                            store(&host, self.deck(&tagged));
                             discover_new(&host);
                             tag = tagged.tag;
                         }
@@ -74,10 +72,7 @@ impl Host {
                     }
                 }
             };
-            tokio::select! {
-                () = following => {}
-                () = stop.cancelled() => {}
-            }
+            stop.run_until_cancelled(following).await;
         });
         Ok(())
     }
@@ -94,8 +89,8 @@ fn discover_new(host: &Host) {
     let host = host.clone();
     tokio::spawn(async move {
         let audience = ClientAudience::new(ClientProfile::default());
-        let nobody = SessionConnections::shared(&host, audience);
-        let asking = nobody.discover_unknown(new.into_iter(), ListPreference::OwnListOnly);
+        let connections = SessionConnections::shared(&host, audience);
+        let asking = connections.discover_unknown(new.into_iter(), ListPreference::OwnListOnly);
         for (id, error) in asking.await {
             tracing::warn!(capability = %id, %error, "the attached capability could not be listed");
         }
@@ -104,7 +99,7 @@ fn discover_new(host: &Host) {
 
 fn store(host: &Host, remote: RemoteDeck) {
     host.0.attached.store(Some(Arc::new(remote)));
-    for collision in host.reload_attached() {
+    for collision in host.reload() {
         let id = &collision.id;
         match collision.shadowing {
             ShadowingMode::Forbid => {

@@ -30,7 +30,7 @@ async fn check_now(
 ) -> Result<std::sync::Arc<Discovery>, CallError> {
     let capability = request.capability(id)?;
     let (host, definition) = (request.host(), &capability.definition);
-    if let Some(problem) = host.check_prerequisites(definition).into_iter().next() {
+    if let Some(problem) = host.0.connector.check(definition).into_iter().next() {
         host.0.health.note_outcome(definition, Some(&problem));
         return Err(problem);
     }
@@ -53,10 +53,6 @@ async fn check_now(
 }
 
 impl CheckReport {
-    pub fn is_available(&self) -> bool {
-        self.outcome.is_ok()
-    }
-
     /// `{id, status, toolCount?, elapsedMs, error?, …}`.
     pub fn to_json(&self) -> Value {
         let mut report = json!({ "id": self.id });

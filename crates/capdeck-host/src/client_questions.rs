@@ -51,7 +51,7 @@ impl ClientQuestions {
             // A server may continue without the answer; only a failed call is explained.
             Ok(result) if crate::calls::is_tool_error(&result) => {
                 match refused.or_else(|| ClientFeature::refused_in(result.get())) {
-                    Some(wanted) => Err(unsupported_client_error(id, tool, Some(wanted))),
+                    Some(feature) => Err(unsupported_client_error(id, tool, Some(feature))),
                     None => Ok(result),
                 }
             }
@@ -82,7 +82,7 @@ pub(crate) fn check_declared(
     params: Option<&RawMembers>,
 ) -> Result<(), CallError> {
     match ClientFeature::of(method, params) {
-        Some(wanted) if !wanted.is_declared(audience) => Err(undeclared(wanted)),
+        Some(feature) if !feature.is_declared(audience) => Err(undeclared(feature)),
         _ => Ok(()),
     }
 }
@@ -91,7 +91,7 @@ pub(crate) fn check_declared(
 /// can be asked: a client that can be has its own connection.
 pub(crate) fn refuse_unaddressed(method: &str, params: Option<&RawMembers>) -> CallError {
     match ClientFeature::of(method, params) {
-        Some(wanted) => undeclared(wanted),
+        Some(feature) => undeclared(feature),
         None => CallError::new(
             ErrorCode::UnsupportedCapability,
             format!("no client can answer `{method}`"),
@@ -99,8 +99,8 @@ pub(crate) fn refuse_unaddressed(method: &str, params: Option<&RawMembers>) -> C
     }
 }
 
-fn undeclared(wanted: ClientFeature) -> CallError {
-    CallError::new(ErrorCode::UnsupportedCapability, wanted.refusal())
+fn undeclared(feature: ClientFeature) -> CallError {
+    CallError::new(ErrorCode::UnsupportedCapability, feature.refusal())
 }
 
 #[async_trait]
@@ -119,14 +119,14 @@ impl CallerHandle for ClientQuestions {
 
     async fn request(&self, method: &str, params: Option<RawMembers>) -> raw::Answer {
         match ClientFeature::of(method, params.as_ref()) {
-            Some(wanted) if !wanted.is_declared(&self.audience) => {
-                *self.unanswered.lock() = Some(wanted);
+            Some(feature) if !feature.is_declared(&self.audience) => {
+                *self.unanswered.lock() = Some(feature);
                 // The edge rejects it too, and answers the whole call with the code that the modern
                 // era has for this.
                 if self.caller.takes_input_required() {
                     return self.caller.request(method, params).await;
                 }
-                Err(undeclared(wanted))
+                Err(undeclared(feature))
             }
             _ => self.caller.request(method, params).await,
         }
@@ -184,7 +184,7 @@ impl ClientFeature {
     fn refused_in(text: &str) -> Option<Self> {
         [Self::Form, Self::Sampling, Self::Roots]
             .into_iter()
-            .find(|wanted| text.contains(&wanted.refusal()))
+            .find(|feature| text.contains(&feature.refusal()))
     }
 
     fn description(self) -> &'static str {
@@ -211,20 +211,20 @@ fn required(data: &RawValue) -> Option<ClientFeature> {
         .or_else(|| required.get("roots").map(|_| ClientFeature::Roots))
 }
 
-fn unsupported_client_error(id: &str, tool: &str, wanted: Option<ClientFeature>) -> CallError {
-    let Some(wanted) = wanted else {
+fn unsupported_client_error(id: &str, tool: &str, feature: Option<ClientFeature>) -> CallError {
+    let Some(feature) = feature else {
         return CallError::new(
             ErrorCode::UnsupportedCapability,
             format!("`{id}.{tool}` needs a capability that this client does not have"),
         )
         .hint("the details name the missing client capability; use a client that has it");
     };
-    let capability = wanted.capability();
+    let capability = feature.capability();
     let message = format!(
         "`{id}.{tool}` {} (`{capability}`), which this client does not support",
-        wanted.description()
+        feature.description()
     );
-    let hint = match wanted {
+    let hint = match feature {
         ClientFeature::Form => format!(
             "turn on elicitation in this client, use one that has it, or run in a terminal: capdeck call {}",
             tool_words(id, tool)
@@ -256,8 +256,8 @@ mod tests {
 
     #[test]
     fn a_server_that_gave_up_with_the_refusal_is_explained() {
-        let told = result("MCP error -32601: the client does not declare `elicitation`", true);
-        let error = questions().explain("forms", "ask", Ok(told)).unwrap_err();
+        let failed = result("MCP error -32601: the client does not declare `elicitation`", true);
+        let error = questions().explain("forms", "ask", Ok(failed)).unwrap_err();
         assert_eq!(
             error.message,
             "`forms.ask` asks the person something (`elicitation`), which this client does not support"
@@ -269,9 +269,9 @@ mod tests {
         for (text, is_error) in
             [("no such row", true), ("the client does not declare `elicitation`", false)]
         {
-            let told = result(text, is_error);
-            let kept = questions().explain("forms", "ask", Ok(told.clone())).unwrap();
-            assert_eq!(kept.get(), told.get());
+            let failed = result(text, is_error);
+            let unchanged = questions().explain("forms", "ask", Ok(failed.clone())).unwrap();
+            assert_eq!(unchanged.get(), failed.get());
         }
     }
 }

@@ -24,11 +24,7 @@ use capdeck_sandbox::{
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
-use self::{
-    bridge::{CallOptions, SandboxBridge},
-    logs::LogStore,
-    types::DeckDirectory,
-};
+use self::{logs::LogStore, types::DeckDirectory};
 use crate::{
     CallConsent, RequestContext, Session, SessionContinuity, SessionScope, View, ViewPolicy,
     deck_snapshot::DeckSnapshot,
@@ -36,6 +32,7 @@ use crate::{
     raw,
 };
 
+pub(crate) use bridge::SandboxBridge;
 pub(crate) use tool::{CODE_MODE_TOKENS, code_mode_tool};
 pub use types::types_of;
 
@@ -126,13 +123,12 @@ async fn start(
         },
         CodeStart::Resume(_) => None,
     };
-    let guards = &host.0.flow_guards;
-    let flow = guards.of(earlier.as_deref(), request.deck.catalog().config().flow_mode());
-    let options = CallOptions { consent, flow: flow.clone() };
+    let (guards, config) = (&host.0.flow_guards, request.deck.catalog().config());
+    let flow = guards.of(earlier.as_deref(), config.flow_mode());
+    let can_pause = config.runs.record || matches!(code, CodeStart::Resume(_));
+    let bridge = SandboxBridge::new(request, consent, flow.clone(), can_pause)?;
     let directory = DeckDirectory::new(&request.deck);
-    let bridge = SandboxBridge::new(session, request.call, options)?;
-    let stage =
-        RunEnvironment { pool, directory: &directory, calls: &bridge, flow: flow.as_deref() };
+    let stage = RunEnvironment { pool, directory: &directory, calls: &bridge };
     let work = async {
         match code {
             CodeStart::Run(run) => Ok(run_recorded(request, stage, *run).await),
@@ -228,11 +224,12 @@ async fn with_stored_logs(session: &Session, mut report: RunReport) -> RunReport
     if report.envelope.logs.truncated {
         let owner = code_owner(session);
         let logs = &session.host.0.code_mode.logs;
-        if let Some(kept) = logs.keep(&owner, std::mem::take(&mut report.logs)).await {
+        let entries = std::mem::take(&mut report.logs);
+        if let Some((reference, stored)) = logs.store(&owner, entries).await {
             report.envelope.logs.stored = true;
-            report.envelope.logs.log_ref = Some(kept.reference);
-            report.envelope.logs.expires_at = Some(kept.expires_at.to_string());
-            report.logs = kept.entries;
+            report.envelope.logs.log_ref = Some(reference);
+            report.envelope.logs.expires_at = Some(stored.expires_at.to_string());
+            report.logs = stored.entries;
         }
     }
     report

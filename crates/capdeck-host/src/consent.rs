@@ -173,7 +173,7 @@ async fn in_store<T: Send + 'static>(
     + Send
     + 'static,
 ) -> Result<T, CallError> {
-    let (store, call) = (session.host.approvals(), call.clone());
+    let (store, call) = (ApprovalStore::new(&session.host.settings().state_dir), call.clone());
     let refused = needs_approval(&call);
     let done = tokio::task::spawn_blocking(move || work(&store, &call, Timestamp::now())).await;
     let outcome = done.map_err(|panic| {

@@ -33,9 +33,9 @@ pub struct DeckSnapshot<'a> {
 /// What a catalog says about a tool's name.
 pub(crate) enum ToolLookup {
     Known(Arc<Tool>),
-    /// It exists and is kept back.
+    /// It exists and is held.
     Held(CallError),
-    /// It is kept back in this catalog, and was approved since.
+    /// It is held in this catalog, and was approved since.
     Released,
     Unknown,
 }
@@ -172,7 +172,7 @@ impl<'a> DeckSnapshot<'a> {
         self.held(capability, name)
     }
 
-    /// Whether a tool is kept from this client although it exists, because it is held and not denied.
+    /// Whether a tool is hidden from this client although it exists, because it is held and not denied.
     pub(crate) fn held(&self, capability: &Capability, name: &str) -> ToolLookup {
         let id = capability.definition.id.as_str();
         let Some(whole) = self.whole.get(id).filter(|whole| whole.held.contains_key(name)) else {

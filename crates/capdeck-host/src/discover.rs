@@ -16,9 +16,7 @@ use tokio::{sync::Semaphore, task::JoinSet};
 use crate::{
     Host, HostEvent,
     audience::ClientAudience,
-    backend_times::{answer_time, max_list_age, time_to_live},
     discovery_table::{ListCheck, starting_error},
-    pins::DiscoveryChange,
     pool::ConnectionLease,
     session_connections::SessionConnections,
 };
@@ -28,6 +26,11 @@ const RELIST_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long closing a host waits for lists that are being read. Without it a host that lives for
 /// one call, as that of a command does, would never learn of a change.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Max age of the list of a backend in use, unless its definition sets a longer one.
+const MAX_LIST_AGE: Duration = Duration::from_hours(1);
+
+const DEFAULT_ANSWER_TIME: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ListCause {
@@ -87,7 +90,7 @@ impl SessionConnections {
         context: &CallContext,
         question: DiscoveryRequest,
     ) -> Result<Arc<Discovery>, CallError> {
-        let wanted = Instant::now();
+        let started = Instant::now();
         let (id, discoveries) = (&definition.id, &self.host.0.discoveries);
         let _turn = discoveries.take_turn(definition, context).await?;
         // An answer to an earlier question could miss the change that this caller is about.
@@ -99,7 +102,7 @@ impl SessionConnections {
         }
         // Callers that waited together fail together; one after the other they would add up their
         // timeouts.
-        if let Some(error) = discoveries.failure_since(id, wanted) {
+        if let Some(error) = discoveries.failure_since(id, started) {
             return Err(error);
         }
         let lease = self.lease(definition, &context.cancel).await;
@@ -152,8 +155,8 @@ impl SessionConnections {
             let before = discoveries.last_answer(definition, audience.key());
             let is_changed = discoveries.learn(definition, audience, discovery, asked);
             is_news = is_changed && before.is_some() && cause == ListCause::Checked;
-            let news = if is_changed { DiscoveryChange::Yes(before) } else { DiscoveryChange::No };
-            host.pins().watch(capability, audience.key(), discovery, news);
+            let before = before.as_deref();
+            host.pins().watch(capability, audience.key(), discovery, is_changed, before);
             is_changed
         });
         if is_news {
@@ -295,4 +298,41 @@ fn list_timeout_error(id: &CapabilityId, after: Duration) -> CallError {
         format!("`{id}` did not finish listing within {} ms", after.as_millis()),
     )
     .hint("try again, or raise the timeout in its definition")
+}
+
+/// How long a list counts as new. `None` for backends whose tools are part of the definition.
+fn time_to_live(backend: &Backend) -> Option<Duration> {
+    let milliseconds = match backend {
+        Backend::Mcp(server) => server.tool_cache_ttl_ms,
+        Backend::OpenApi(api) => api.operation_cache_ttl_ms,
+        Backend::GoogleDiscovery(api) => api.operation_cache_ttl_ms,
+        Backend::GraphQl(api) => api.operation_cache_ttl_ms,
+        Backend::Http(_)
+        | Backend::Cli(_)
+        | Backend::Cmp(_)
+        | Backend::Caplets(_)
+        | Backend::Capsules => return None,
+    };
+    Some(Duration::from_millis(milliseconds))
+}
+
+/// The age at which the list of a backend in use is read again; zero reads it at every use. `None`
+/// for backends whose tools are part of the definition.
+fn max_list_age(backend: &Backend) -> Option<Duration> {
+    let new = time_to_live(backend)?;
+    Some(if new.is_zero() { new } else { new.max(MAX_LIST_AGE) })
+}
+
+pub(crate) fn answer_time(backend: &Backend) -> Duration {
+    let milliseconds = match backend {
+        Backend::Mcp(server) => server.call_timeout_ms,
+        Backend::OpenApi(api) => api.requests.request_timeout_ms,
+        Backend::GoogleDiscovery(api) => api.requests.request_timeout_ms,
+        Backend::GraphQl(api) => api.requests.request_timeout_ms,
+        Backend::Http(api) => api.requests.request_timeout_ms,
+        Backend::Cli(_) | Backend::Cmp(_) | Backend::Caplets(_) | Backend::Capsules => {
+            return DEFAULT_ANSWER_TIME;
+        }
+    };
+    Duration::from_millis(milliseconds)
 }

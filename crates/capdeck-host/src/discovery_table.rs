@@ -16,8 +16,8 @@ use tokio::sync::OwnedMutexGuard;
 
 use crate::{
     audience::{AudienceKey, ClientAudience},
-    backend_times::answer_time,
     capsules::capability,
+    discover::answer_time,
     durable,
     operations::set_discovery,
 };
@@ -27,6 +27,9 @@ const FAILURE_RETRY_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Clients choose their capabilities freely, so the number of cached lists is bounded.
 const MAX_AUDIENCES: usize = 32;
+
+/// Lists of one capability on disk.
+const MAX_SAVED_AUDIENCES: usize = 8;
 
 pub(crate) struct DiscoveryTable {
     cache: DiscoveryCache,
@@ -55,9 +58,9 @@ struct DiscoveryEntry {
 }
 
 impl DiscoveryTable {
-    pub(crate) fn new(cache: DiscoveryCache) -> Self {
+    pub(crate) fn new(cache_dir: &Path) -> Self {
         Self {
-            cache,
+            cache: DiscoveryCache { folder: cache_dir.join("discoveries") },
             known: Mutex::default(),
             failed: Mutex::default(),
             checks: Mutex::default(),
@@ -85,23 +88,19 @@ impl DiscoveryTable {
         }
         let mut known = self.known.lock();
         let place = (definition.id.clone(), audience.clone());
-        if let Some(entry) = known.get(&place)
-            && entry.fingerprint == definition.fingerprint
-        {
+        if let Some(entry) = entry_of(&known, &place, definition) {
             return entry.discovery.clone();
         }
-        let discovery = match static_discovery(definition) {
-            Some(discovery) => Some(discovery),
-            None => self.cache.load(definition, audience),
-        };
+        let discovery =
+            static_discovery(definition).or_else(|| self.cache.load(definition, audience));
+        let discovery = discovery.map(Arc::new);
         let entry = DiscoveryEntry {
             fingerprint: definition.fingerprint.clone(),
-            discovery: discovery.map(Arc::new),
+            discovery: discovery.clone(),
             asked: None,
         };
-        let found = entry.discovery.clone();
         known.insert(place, entry);
-        found
+        discovery
     }
 
     pub(crate) fn last_answer(
@@ -109,9 +108,8 @@ impl DiscoveryTable {
         definition: &Definition,
         audience: &AudienceKey,
     ) -> Option<Arc<Discovery>> {
-        let known = self.known.lock();
-        let same = |entry: &&DiscoveryEntry| entry.fingerprint == definition.fingerprint;
-        match known.get(&(definition.id.clone(), audience.clone())).filter(same) {
+        let place = (definition.id.clone(), audience.clone());
+        match entry_of(&self.known.lock(), &place, definition) {
             Some(entry) => entry.discovery.clone(),
             None => self.cache.load(definition, audience).map(Arc::new),
         }
@@ -144,10 +142,9 @@ impl DiscoveryTable {
     ) -> bool {
         let place = (definition.id.clone(), audience.key().clone());
         let mut known = self.known.lock();
-        let changed = known.get(&place).is_none_or(|entry| {
-            entry.fingerprint != definition.fingerprint
-                || !entry.discovery.as_ref().is_some_and(|before| same(before, discovery))
-        });
+        let before =
+            entry_of(&known, &place, definition).and_then(|entry| entry.discovery.as_ref());
+        let changed = !before.is_some_and(|before| same(before, discovery));
         let entry = DiscoveryEntry {
             fingerprint: definition.fingerprint.clone(),
             discovery: Some(discovery.clone()),
@@ -257,6 +254,15 @@ impl DiscoveryTable {
     }
 }
 
+/// What is known of this definition, and not of an earlier one with the same id.
+fn entry_of<'a>(
+    known: &'a HashMap<DiscoveryKey, DiscoveryEntry>,
+    place: &DiscoveryKey,
+    definition: &Definition,
+) -> Option<&'a DiscoveryEntry> {
+    known.get(place).filter(|entry| entry.fingerprint == definition.fingerprint)
+}
+
 fn put_check(checks: &mut ListChecks, id: &CapabilityId, audience: &AudienceKey, check: ListCheck) {
     let of_this = checks.entry(id.clone()).or_default();
     if of_this.len() >= MAX_AUDIENCES && !of_this.contains_key(audience) {
@@ -291,30 +297,18 @@ fn same(one: &Discovery, other: &Discovery) -> bool {
     serde_json::to_vec(one).ok() == serde_json::to_vec(other).ok()
 }
 
-/// Lists of one capability on disk.
-const MAX_SAVED_AUDIENCES: usize = 8;
-
 /// One file per capability, fingerprint and audience: a changed definition never gets an old list.
-#[derive(Debug, Clone)]
-pub(crate) struct DiscoveryCache {
+struct DiscoveryCache {
     folder: PathBuf,
 }
 
 impl DiscoveryCache {
-    pub(crate) fn new(cache_dir: &Path) -> Self {
-        Self { folder: cache_dir.join("discoveries") }
-    }
-
     /// A missing or unreadable list means "ask again".
-    pub(crate) fn load(
-        &self,
-        definition: &Definition,
-        audience: &AudienceKey,
-    ) -> Option<Discovery> {
+    fn load(&self, definition: &Definition, audience: &AudienceKey) -> Option<Discovery> {
         serde_json::from_slice(&fs::read(self.file(definition, audience)).ok()?).ok()
     }
 
-    pub(crate) fn save(
+    fn save(
         &self,
         definition: &Definition,
         audience: &AudienceKey,
@@ -327,7 +321,7 @@ impl DiscoveryCache {
         Ok(())
     }
 
-    pub(crate) fn load_others(&self, definition: &Definition) -> Vec<Discovery> {
+    fn load_others(&self, definition: &Definition) -> Vec<Discovery> {
         let read = |path: PathBuf| serde_json::from_slice(&fs::read(path).ok()?).ok();
         self.others(definition).into_iter().filter_map(read).collect()
     }

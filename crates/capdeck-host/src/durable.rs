@@ -10,20 +10,54 @@ use std::{
 use capdeck_backend::CallError;
 use serde::{Serialize, de::DeserializeOwned};
 
-/// Writes a new file with random bytes that only its owner can read, unless another process was faster.
-pub(crate) fn create_key<const N: usize>(path: &Path) -> io::Result<()> {
+use crate::Host;
+
+/// A random key. Only its owner can read the file.
+pub(crate) type KeyBytes = [u8; 32];
+
+/// Loads a key, or creates it. Of several processes that create it, the first one wins.
+pub(crate) fn load_or_create_key(path: &Path) -> io::Result<KeyBytes> {
+    match fs::read(path).map(KeyBytes::try_from) {
+        Ok(Ok(key)) => Ok(key),
+        Ok(Err(_)) => {
+            let path = path.display();
+            let message =
+                format!("`{path}` is not a valid key; delete the file to create a new one");
+            Err(io::Error::new(io::ErrorKind::InvalidData, message))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            create_key(path)?;
+            load_or_create_key(path)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn create_key(path: &Path) -> io::Result<()> {
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
-    fs::create_dir_all(folder)?;
-    let mut key = [0_u8; N];
+    let mut key = KeyBytes::default();
     getrandom::fill(&mut key).map_err(io::Error::other)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(&key)?;
+    let file = temporary(folder, &key)?;
     file.as_file().sync_all()?;
     match file.persist_noclobber(path) {
         Ok(_) => File::open(folder)?.sync_all(),
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error.error),
     }
+}
+
+/// The host's key for state that clients store, the same across restarts. A damaged one is
+/// replaced.
+pub fn seal_key(host: &Host) -> io::Result<[u8; 32]> {
+    let path = host.settings().state_dir.join("seal.key");
+    load_or_create_key(&path).or_else(|error| {
+        if error.kind() != io::ErrorKind::InvalidData {
+            return Err(error);
+        }
+        tracing::warn!(path = %path.display(), "the key is damaged; a new one is created");
+        fs::remove_file(&path)?;
+        load_or_create_key(&path)
+    })
 }
 
 /// Works with files beside the other calls, which must not wait for the disk.
@@ -129,8 +163,20 @@ mod tests {
                 });
             }
         });
-        let kept: BTreeMap<String, u32> = load_json(&path).unwrap();
-        assert_eq!(kept.len(), 8);
+        let loaded: BTreeMap<String, u32> = load_json(&path).unwrap();
+        assert_eq!(loaded.len(), 8);
+    }
+
+    #[test]
+    fn a_key_is_made_once_and_only_its_owner_reads_it() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("approvals/key");
+        let first = load_or_create_key(&path).unwrap();
+        assert_eq!(first, load_or_create_key(&path).unwrap());
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o077, 0);
+        fs::write(&path, "short").unwrap();
+        assert!(load_or_create_key(&path).is_err());
     }
 
     #[test]

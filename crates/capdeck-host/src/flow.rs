@@ -6,17 +6,12 @@ mod fingerprints;
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use capdeck_catalog::Tool;
 use capdeck_definition::FlowMode;
-use capdeck_sandbox::{
-    CallFailure, CallHandler, CallRequest, CodeDiagnostic, CodeSeverity, DeckOperation,
-    HandlerResponse,
-};
+use capdeck_sandbox::{CodeDiagnostic, CodeSeverity, DeckOperation};
 use indexmap::IndexMap;
 use parking_lot::Mutex;
 use serde_json::{Value, value::RawValue};
-use tokio::sync::watch;
 
 use self::fingerprints::DataFingerprints;
 
@@ -100,45 +95,19 @@ impl FlowGuard {
 
     pub(crate) fn diagnostics(&self) -> Vec<CodeDiagnostic> {
         let noticed = self.noticed.lock();
-        let told = noticed.iter().map(|message| CodeDiagnostic {
+        let warnings = noticed.iter().map(|message| CodeDiagnostic {
             code: "DATA_FLOW".to_owned(),
             message: message.clone(),
             severity: CodeSeverity::Warning,
             line: None,
             column: None,
         });
-        told.collect()
+        warnings.collect()
     }
 }
 
 fn is_read_only(tool: &Tool) -> bool {
     tool.annotation("readOnlyHint") == Some(true)
-}
-
-pub(crate) struct GuardedCalls<'a> {
-    pub(crate) calls: &'a dyn CallHandler,
-    pub(crate) guard: Option<&'a FlowGuard>,
-}
-
-#[async_trait]
-impl CallHandler for GuardedCalls<'_> {
-    async fn call(&self, call: CallRequest) -> HandlerResponse {
-        let Some(guard) = self.guard else { return self.calls.call(call).await };
-        let (source, method) = (call.capability.clone(), call.method);
-        let answer = self.calls.call(call).await;
-        if let (Some(source), Ok(data)) = (&source, &answer.outcome) {
-            guard.record_data(source, method, data);
-        }
-        answer
-    }
-
-    fn waiting_for_people(&self) -> Option<watch::Receiver<usize>> {
-        self.calls.waiting_for_people()
-    }
-
-    fn is_waiting(&self, failure: &CallFailure) -> bool {
-        self.calls.is_waiting(failure)
-    }
 }
 
 #[derive(Debug, Default)]

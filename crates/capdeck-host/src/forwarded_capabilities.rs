@@ -2,7 +2,7 @@
 
 use capdeck_catalog::RawMembers;
 
-use crate::{SessionScope, TaskForm, tasks::without_extension};
+use crate::{SessionScope, TaskForm, raw, tasks::without_extension};
 
 const DECK_ROUTED_CAPABILITIES: [&str; 3] = ["sampling", "elicitation", "roots"];
 
@@ -23,14 +23,10 @@ pub(crate) fn forwarded_capabilities(
         SessionScope::Transparent(_) => declared.clone(),
         SessionScope::Deck(_) | SessionScope::Operator => {
             let mut forwarded = only(declared, &DECK_ROUTED_CAPABILITIES);
-            let extensions = declared
-                .get("extensions")
-                .and_then(|text| serde_json::from_str::<RawMembers>(text.get()).ok())
-                .map(|all| only(&all, &DECK_EXTENSIONS))
-                .filter(|kept| !kept.is_empty())
-                .and_then(|kept| serde_json::value::to_raw_value(&kept).ok());
-            if let Some(extensions) = extensions {
-                forwarded.insert("extensions".to_owned(), extensions);
+            let extensions: RawMembers = raw::get(declared, "extensions").unwrap_or_default();
+            let extensions = only(&extensions, &DECK_EXTENSIONS);
+            if !extensions.is_empty() {
+                raw::set(&mut forwarded, "extensions", &extensions);
             }
             forwarded
         }
@@ -38,8 +34,8 @@ pub(crate) fn forwarded_capabilities(
 }
 
 fn only(object: &RawMembers, keys: &[&str]) -> RawMembers {
-    let kept = object.iter().filter(|(key, _)| keys.contains(&key.as_str()));
-    kept.map(|(key, value)| (key.clone(), value.clone())).collect()
+    let members = object.iter().filter(|(key, _)| keys.contains(&key.as_str()));
+    members.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
 #[cfg(test)]

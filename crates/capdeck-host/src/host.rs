@@ -2,15 +2,22 @@
 
 mod derived;
 
-use std::sync::{Arc, Weak};
+use capdeck_sandbox::WorkerCommand;
+use std::{
+    path::PathBuf,
+    sync::{Arc, Weak},
+};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use capdeck_auth::GuardedClients;
+use capdeck_auth::{EnvironmentSnapshot, GuardedClients, Vault};
 use capdeck_backend::{
-    ArtifactStore, CallError, ClientProfile, Connector, ConnectorSettings, LocalImport, NoListener,
+    ArtifactStore, ClientProfile, Connector, ConnectorSettings, GuardianCommand, LocalImport,
 };
-use capdeck_catalog::{BuildInputs, Capability, Catalog, CatalogPart, ProjectTrust};
-use capdeck_definition::{CapabilityId, Deck, Definition, IdCollision, RemoteDeck};
+use capdeck_catalog::{BuildInputs, Capability, Catalog, CatalogPart, ProjectTrust, RawMembers};
+use capdeck_definition::{
+    CapabilityId, Deck, DeckProject, DeckRoot, Definition, Exposure, IdCollision, RemoteDeck,
+    SourceFile,
+};
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
@@ -19,28 +26,64 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 pub(crate) use self::derived::DeckClient;
 use self::derived::DerivedCatalogs;
 use crate::{
-    Access, ApprovalStore, CapsuleService, HostEvent, HostSettings, Principal, Session,
-    SessionContinuity, SessionScope, SessionSettings, SetupState, TaskForm, TrustStore, View,
-    ViewPolicy,
-    artifacts::artifact_limits,
-    audience::BARE,
-    audit::CallAuditLog,
-    capsules::capability,
-    code_mode::CodeMode,
-    discover::finish_list_checks,
-    discovery_table::{DiscoveryCache, DiscoveryTable},
-    flow::FlowGuards,
-    health::HealthStore,
-    journal::RunJournal,
-    observed_shapes::ObservedShapes,
-    pins::PinStore,
-    pool::ConnectionPool,
-    server_eras::ServerEras,
-    spans::SpanRecorder,
-    subscriptions::ResourceSubscriptions,
-    tasks::TaskStore,
-    usage::CapabilityUsage,
+    Access, CapsuleService, Principal, Session, SessionScope, SessionSettings, SetupState,
+    TrustStore, View, ViewPolicy, artifacts::artifact_limits, audience::BARE, audit::CallAuditLog,
+    capsules::capability, code_mode::CodeMode, discover::finish_list_checks,
+    discovery_table::DiscoveryTable, durable::blocking, flow::FlowGuards, health::HealthStore,
+    journal::RunJournal, observed_shapes::ObservedShapes, pins::PinStore, pool::ConnectionPool,
+    server_eras::ServerEras, spans::SpanRecorder, subscriptions::ResourceSubscriptions,
+    tasks::TaskStore, usage::CapabilityUsage,
 };
+
+/// The resolved settings of one host.
+#[derive(Debug, Clone)]
+pub struct HostSettings {
+    /// The person's own decks, lowest precedence first.
+    pub user_roots: Vec<DeckRoot>,
+    pub project: Option<DeckProject>,
+    /// The deck used when the roots declare nothing.
+    pub starter: Vec<SourceFile>,
+    pub state_dir: PathBuf,
+    pub cache_dir: PathBuf,
+    /// The variables that `${NAME}` is resolved from, at connect time.
+    pub environment: EnvironmentSnapshot,
+    /// The secrets that `$vault:NAME` is resolved from, and the sign-ins.
+    pub vault: Vault,
+    /// Starts the process that ends orphaned children when the host is killed.
+    pub guardian: Option<GuardianCommand>,
+    /// Starts the workers of code mode. Without it, runs fail.
+    pub sandbox: Option<WorkerCommand>,
+    /// The exposure when neither the capability nor the deck sets one.
+    pub default_exposure: Exposure,
+    /// The capsules of this machine, opened on first use.
+    pub capsules: Option<Arc<dyn CapsuleService>>,
+    /// The version reported to servers and clients.
+    pub version: String,
+}
+
+/// A change that a session may have to forward.
+#[derive(Debug, Clone)]
+pub enum HostEvent {
+    CatalogChanged,
+    /// A backend's lists changed without an announcement of the backend.
+    ListsChanged {
+        capability: CapabilityId,
+    },
+    ServerNotified {
+        capability: CapabilityId,
+        /// The session of the connection; `None` on a shared one.
+        session: Option<Arc<str>>,
+        method: Arc<str>,
+        params: Option<Arc<RawMembers>>,
+    },
+    TaskChanged {
+        capability: CapabilityId,
+        owner: Principal,
+        session: Arc<str>,
+        /// The task in the form of the extension, under the id that its owner knows.
+        task: Arc<RawMembers>,
+    },
+}
 
 /// A running deck. Cheap to clone; all clones are the same host.
 #[derive(Clone)]
@@ -90,7 +133,7 @@ impl Host {
         });
         let deck = Arc::new(read_deck(&settings));
         connector.artifacts().keep_within(artifact_limits(&deck.config));
-        let discoveries = DiscoveryTable::new(DiscoveryCache::new(&settings.cache_dir));
+        let discoveries = DiscoveryTable::new(&settings.cache_dir);
         let catalog = Arc::new(build_catalog(&settings, &deck, &discoveries, None));
         let eras = ServerEras::default();
         eras.note_all(&catalog);
@@ -164,11 +207,6 @@ impl Host {
         DeckClient { host: self, audience: &BARE, names, access }
     }
 
-    /// The approvals.
-    pub fn approvals(&self) -> ApprovalStore {
-        ApprovalStore::new(&self.0.settings.state_dir)
-    }
-
     pub(crate) fn pins(&self) -> PinStore {
         PinStore::new(&self.0.settings.state_dir)
     }
@@ -203,12 +241,8 @@ impl Host {
     }
 
     /// Reads all files again and replaces the catalog; entries that no longer load remain, marked
-    /// stale.
-    pub fn reload(&self) {
-        self.reload_attached();
-    }
-
-    pub(crate) fn reload_attached(&self) -> Vec<IdCollision> {
+    /// stale. Returns the ids that an attached deck shares with the files.
+    pub fn reload(&self) -> Vec<IdCollision> {
         let mut deck = read_deck(&self.0.settings);
         let attached = self.0.attached.load_full();
         let collisions = attached.map(|remote| deck.attach(&remote)).unwrap_or_default();
@@ -216,9 +250,7 @@ impl Host {
         let _building = self.0.building.lock();
         self.0.deck.store(deck.clone());
         self.artifacts().keep_within(artifact_limits(&deck.config));
-        let previous = self.catalog();
-        let next = build_catalog(&self.0.settings, &deck, &self.0.discoveries, Some(&previous));
-        self.swap_in(next);
+        self.replace_catalog(&deck, &self.catalog());
         collisions
     }
 
@@ -234,13 +266,14 @@ impl Host {
         let (deck, previous) = (self.deck(), self.catalog());
         let is_changed = step(&previous);
         if is_changed {
-            let next = build_catalog(&self.0.settings, &deck, &self.0.discoveries, Some(&previous));
-            self.swap_in(next);
+            self.replace_catalog(&deck, &previous);
         }
         is_changed
     }
 
-    fn swap_in(&self, next: Catalog) {
+    fn replace_catalog(&self, deck: &Deck, previous: &Catalog) {
+        let state = &self.0;
+        let next = build_catalog(&state.settings, deck, &state.discoveries, Some(previous));
         let next = Arc::new(next);
         self.0.eras.note_all(&next);
         self.0.catalog.store(next.clone());
@@ -269,12 +302,6 @@ impl Host {
         self.0.connector.process_log(id.as_str())
     }
 
-    /// Why a capability cannot be used on this machine: unset variables, missing programs. Starts
-    /// nothing and sends nothing.
-    pub fn check_prerequisites(&self, definition: &Definition) -> Vec<CallError> {
-        self.0.connector.check(definition)
-    }
-
     /// Imports the description of a capability if it is a local file. Nothing is fetched.
     pub async fn import_local(&self, definition: &Definition) -> Option<LocalImport> {
         self.0.connector.import_local(definition).await
@@ -282,30 +309,7 @@ impl Host {
 
     /// A session for the person's command line: everything usable, no questions.
     pub fn operator(&self) -> Arc<Session> {
-        self.unattended(SessionScope::Operator)
-    }
-
-    /// The same for a person who can answer questions, as in this profile.
-    pub fn operator_as(&self, client: ClientProfile) -> Arc<Session> {
-        self.local(SessionScope::Operator, client)
-    }
-
-    /// A session whose client cannot answer questions.
-    pub fn unattended(&self, scope: SessionScope) -> Arc<Session> {
-        self.local(scope, ClientProfile::default())
-    }
-
-    fn local(&self, scope: SessionScope, client: ClientProfile) -> Arc<Session> {
-        self.session(SessionSettings {
-            scope,
-            client_name: "capdeck".to_owned(),
-            principal: Principal::local(),
-            client,
-            listener: Arc::new(NoListener),
-            tasks: TaskForm::Awaited,
-            continuity: SessionContinuity::Connection,
-            access: None,
-        })
+        self.session(SessionSettings::local(SessionScope::Operator, ClientProfile::default()))
     }
 
     /// The trust state of the project's current files.
@@ -323,14 +327,11 @@ impl Host {
         // Sessions close their own pools, except those of a task that outlived its session.
         let pools: Vec<_> = self.0.own_pools.lock().iter().filter_map(Weak::upgrade).collect();
         join_all(pools.iter().map(|pool| pool.close())).await;
-        self.0.health.settle().await;
+        let host = self.clone();
+        drop(blocking(move || host.0.health.finish()).await);
         if let Some(capsules) = self.capsules() {
             capsules.close().await;
         }
-    }
-
-    pub(crate) fn downgrade(&self) -> Weak<HostState> {
-        Arc::downgrade(&self.0)
     }
 }
 
@@ -380,8 +381,8 @@ fn build_catalog(
         setup_done: &is_set_up,
         discoveries: &|definition| {
             let same = |known: &&Arc<Capability>| std::ptr::eq(&*known.definition, definition);
-            let kept = || previous?.get(definition.id.as_str()).filter(same)?.discovery.clone();
-            discoveries.known(definition, deck).or_else(kept)
+            let earlier = || previous?.get(definition.id.as_str()).filter(same)?.discovery.clone();
+            discoveries.known(definition, deck).or_else(earlier)
         },
         held: &|definition, discovery| pins.held(definition, discovery),
         default_exposure: settings.default_exposure,

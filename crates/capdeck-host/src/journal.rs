@@ -19,17 +19,18 @@ mod tests;
 
 use std::{
     sync::{Arc, mpsc::Receiver},
-    time::{Duration, SystemTime},
+    time::SystemTime,
 };
 
 use indexmap::IndexMap;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 
 pub use record::{RecordedCall, RecordedOutcome, RecordedScope, RunEnd, RunRecord, RunState};
 pub use run_replayer::{ReplayError, ReplayReport, RunReplayer, TestReport};
 pub use run_store::{RunListing, RunStore, RunStoreError};
 pub use test_file::{TestCall, TestCell, TestExpectation, TestFile};
 
+pub(crate) use finished_run::MAX_ANSWER_BYTES;
 pub(crate) use recording::{RunEnvironment, run_recorded};
 pub(crate) use recovery::read_recovery;
 pub(crate) use resume::resume_recorded;
@@ -42,73 +43,31 @@ const MAX_PENDING_RUNS: usize = 64;
 /// Old files are removed after this many writes.
 const WRITES_PER_SWEEP: usize = 20;
 
-/// How long a reader waits for pending records. A slower disk has a problem.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
-
 const MAX_SESSIONS: usize = 1_000;
 
 pub(crate) struct RunJournal {
-    settings: HostSettings,
+    settings: Arc<HostSettings>,
     writer: QueueWorker<(Box<FinishedRun>, RunLimits)>,
-    pending: Arc<PendingRecords>,
     /// The last run of each session of code mode, least recently used first.
     last_runs: Mutex<IndexMap<String, String>>,
 }
 
-#[derive(Default)]
-struct PendingRecords {
-    counts: Mutex<RecordCounts>,
-    written: Condvar,
-}
-
-#[derive(Default)]
-struct RecordCounts {
-    queued: u64,
-    written: u64,
-}
-
-impl PendingRecords {
-    fn note_written(&self) {
-        self.counts.lock().written += 1;
-        self.written.notify_all();
-    }
-
-    fn wait(&self) {
-        let mut counts = self.counts.lock();
-        let wanted = counts.queued;
-        let is_pending = |counts: &mut RecordCounts| counts.written < wanted;
-        if self.written.wait_while_for(&mut counts, is_pending, WRITE_TIMEOUT).timed_out() {
-            tracing::warn!("the journal is read before all records are written");
-        }
-    }
-}
-
 impl RunJournal {
     pub(crate) fn new(settings: HostSettings) -> Self {
-        Self {
-            settings,
-            writer: QueueWorker::new(MAX_PENDING_RUNS),
-            pending: Arc::default(),
-            last_runs: Mutex::default(),
-        }
+        let settings = Arc::new(settings);
+        let writer = {
+            let settings = settings.clone();
+            QueueWorker::new(MAX_PENDING_RUNS, move |runs| write(&settings, runs))
+        };
+        Self { settings, writer, last_runs: Mutex::default() }
     }
 
     pub(crate) fn store(&self) -> RunStore {
         RunStore::new(&self.settings.state_dir)
     }
 
-    pub(crate) fn settle(&self) {
-        self.pending.wait();
-    }
-
     pub(crate) fn record(&self, run: FinishedRun, limits: RunLimits) {
-        self.pending.counts.lock().queued += 1;
-        let start = || {
-            let (settings, pending) = (self.settings.clone(), self.pending.clone());
-            move |runs| write(&settings, runs, &pending)
-        };
-        if !self.writer.send((Box::new(run), limits), start) {
-            self.pending.note_written();
+        if !self.writer.send((Box::new(run), limits)) {
             tracing::error!("the disk is too slow for the journal; a run is not recorded");
         }
     }
@@ -138,25 +97,20 @@ impl RunJournal {
     }
 }
 
-impl Host {
+impl RunStore {
     /// The recorded runs, including those that ended just now. Blocks until these are written.
-    pub fn settled_runs(&self) -> RunStore {
-        self.0.journal.settle();
-        self.0.journal.store()
+    pub fn settled(host: &Host) -> Self {
+        host.0.journal.writer.finish();
+        host.0.journal.store()
     }
 }
 
-fn write(
-    settings: &HostSettings,
-    runs: Receiver<(Box<FinishedRun>, RunLimits)>,
-    pending: &PendingRecords,
-) {
+fn write(settings: &HostSettings, runs: Receiver<(Box<FinishedRun>, RunLimits)>) {
     let store = RunStore::new(&settings.state_dir);
     for (number, (run, limits)) in runs.into_iter().enumerate() {
         if let Err(error) = store.save_history(&run.record(settings)) {
             tracing::error!(%error, "a run could not be recorded");
         }
-        pending.note_written();
         if number.is_multiple_of(WRITES_PER_SWEEP) {
             store.sweep(limits, SystemTime::now());
         }

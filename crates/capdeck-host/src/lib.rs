@@ -28,16 +28,13 @@ mod approvals;
 mod attach;
 mod audience;
 mod audit;
-mod backend_times;
 mod capsules;
-mod card;
 mod client_questions;
 mod consent;
 mod deck_snapshot;
 mod discover;
 mod discovery_table;
 mod durable;
-mod event;
 mod flow;
 mod forwarded_capabilities;
 mod gate;
@@ -60,11 +57,9 @@ mod redact;
 mod report;
 mod request_context;
 mod required_scopes;
-mod seal_key;
 mod server_eras;
 mod session;
 mod session_connections;
-mod settings;
 mod setup;
 mod spans;
 mod trust;
@@ -113,37 +108,36 @@ pub use capsules::{
     CapsuleMount, CapsuleTool, CapsuleToolContext, ClientEntries, EntryAddress, EntryCatalog,
     EntryHit, EntryNaming, EntryPage, client_changes, unknown_cursor,
 };
-pub use card::card;
 pub use check::CheckReport;
 pub use code_mode::CodeRequest;
 pub use consent::{CallConsent, is_asked_about};
 pub use deck_snapshot::DeckSnapshot;
-pub use event::HostEvent;
+pub use durable::seal_key;
 pub use flow::FlowGuard;
 pub use gate::sign_in;
 pub use health::{HealthStatus, LastFailure};
-pub use host::Host;
+pub use host::{Host, HostEvent, HostSettings};
 pub use journal::{
     RecordedCall, RecordedOutcome, RecordedScope, ReplayError, ReplayReport, RunEnd, RunListing,
     RunRecord, RunReplayer, RunState, RunStore, RunStoreError, TestCall, TestCell, TestExpectation,
     TestFile, TestReport,
 };
-pub use pins::PinReview;
+pub use observed_shapes::observed_shape;
+pub use pins::{PinReview, approve_tools, offered_tools};
 pub use report::{
     BudgetItem, CapabilityReport, ItemStatus, ListItem, PinItem, artifact_created, artifact_item,
-    budget_items, capabilities_of_file, described_tool, found_tool, inspection, known_capability,
-    list_items, pin_changes, pin_items, tool_item, tools_with_hidden_text,
+    budget_items, capabilities_of_file, card, described_tool, found_tool, inspection,
+    known_capability, list_items, pin_changes, pin_items, tool_item, tools_with_hidden_text,
 };
 pub use request_context::RequestContext;
 pub use required_scopes::capsule_scope;
 pub use search::{DeckSearchResults, ToolQuery};
 pub use session::{Session, SessionContinuity, SessionScope, SessionSettings};
-pub use settings::HostSettings;
 pub use setup::SetupState;
 pub use shell::{ShellCommand, ShellGroup, ShellTarget, ShellTool};
 pub use spans::{SpanKind, SpanSink, TraceParent, TraceSpan};
 pub use tasks::{TaskForm, is_task_request};
 pub use trust::TrustStore;
 pub use usage::CapabilityRelevance;
-pub use view::{META_TOOLS, PromptRoute, ToolRoute, View, ViewPolicy, direct_tokens};
-pub use watch::WatchError;
+pub use view::{META_TOOLS, ToolRoute, View, ViewPolicy, direct_tokens};
+pub use watch::{WatchError, watch_files};

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
-    CallForm, RequestContext, ToolRequest, View, artifacts,
+    CallForm, HealthStatus, RequestContext, ToolRequest, View, artifacts,
     calls::{self, nearest_of},
     capsules::{CapsuleTool, capability::CAPSULES},
     code_mode,
@@ -18,7 +18,7 @@ use crate::{
     discover::ListPreference,
     gate,
     health::health_among,
-    listing,
+    listing, observed_shape,
     on_demand::{self, check_set_up, correctable},
     raw,
     search::{self, ToolQuery},
@@ -172,11 +172,11 @@ async fn describe(request: &RequestContext<'_>, arguments: Option<&RawValue>) ->
         "\n`call_tool` takes `fields` beside `data`: dotted paths of the result to keep.",
     );
     let mut answer = json!({ "capability": id, "tool": shown });
-    if let Some(failure) = host.health(&capability).failure() {
+    if let Some(failure) = HealthStatus::of(host, &capability).failure() {
         text.push_str(&format!("\n`{id}` is {failure}"));
         answer["health"] = json!(failure);
     }
-    if let Some(shape) = host.observed_shape(&capability.definition, &tool) {
+    if let Some(shape) = observed_shape(host, &capability.definition, &tool) {
         let seen = shape["typeScript"].as_str().unwrap_or_default();
         text.push_str(&format!("\nIts results looked like this so far: {seen}"));
         answer["observedOutputShape"] = shape;
@@ -234,11 +234,11 @@ async fn named_tool<'a>(
     name: &str,
 ) -> Result<(RequestContext<'a>, (String, String)), CallError> {
     let mut request = request.clone();
-    let mut meant = request.deck.view().understand(name);
+    let mut meant = ResolvedName::of(&request.deck.view(), name);
     if let ResolvedName::Unknown { .. } = meant {
         listing::ask_connected(&request).await;
         request = request.renewed();
-        meant = request.deck.view().understand(name);
+        meant = ResolvedName::of(&request.deck.view(), name);
     }
     if let ResolvedName::Unknown { .. } = meant {
         let view = request.deck.view();
@@ -248,7 +248,7 @@ async fn named_tool<'a>(
             let (asking, own) = (unasked.into_iter(), ListPreference::OwnListOnly);
             request.connections().discover_unknown(asking, own).await;
             request = request.renewed();
-            meant = request.deck.view().understand(name);
+            meant = ResolvedName::of(&request.deck.view(), name);
         }
     }
     let offers_setup = request.deck.view().offers_setup();

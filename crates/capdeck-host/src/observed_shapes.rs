@@ -1,21 +1,21 @@
 //! The shapes of results, learned from calls and stored in the cache folder: types and names of
 //! fields, never a value. A thread of its own does the work; a call only hands over a copy.
 
-mod shape_store;
-
 use std::{
     collections::HashMap,
+    fs,
     path::{Path, PathBuf},
     sync::{Arc, mpsc::Receiver},
 };
 
-use capdeck_catalog::{Tool, sha256_hex};
+use capdeck_catalog::{ObservedShape, Tool, sha256_hex};
 use capdeck_definition::{DeckConfig, Definition};
+use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
-use serde_json::{Value, value::RawValue};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json, value::RawValue};
 
-use self::shape_store::ShapeStore;
-use crate::{Host, queue_worker::QueueWorker, raw};
+use crate::{Host, durable, queue_worker::QueueWorker, raw};
 
 /// A tool with this many results in a row without news is no longer observed.
 const MAX_UNCHANGED_RESULTS: u32 = 5;
@@ -25,6 +25,10 @@ const MAX_RESULT_BYTES: usize = 1024 * 1024;
 /// Results that may wait for the thread; further ones are ignored.
 const MAX_PENDING_SAMPLES: usize = 16;
 
+const MAX_SHAPES: usize = 2_000;
+
+const SHAPE_LIFETIME: SignedDuration = SignedDuration::from_hours(30 * 24);
+
 pub(crate) struct ObservedShapes {
     book: ShapeStore,
     /// Shapes belong to a project.
@@ -33,13 +37,8 @@ pub(crate) struct ObservedShapes {
     learner: QueueWorker<ShapeSample>,
 }
 
-type ObservationTable = Mutex<HashMap<String, HashMap<String, ObservationState>>>;
-
-#[derive(Debug, Clone, Copy)]
-enum ObservationState {
-    Never,
-    Quiet(u32),
-}
+/// By fingerprint and tool: its results in a row without news.
+type ObservationTable = Mutex<HashMap<String, HashMap<String, u32>>>;
 
 struct ShapeSample {
     page: String,
@@ -50,12 +49,14 @@ struct ShapeSample {
 
 impl ObservedShapes {
     pub(crate) fn new(cache_dir: &Path, project: Option<PathBuf>) -> Self {
-        Self {
-            book: ShapeStore::new(cache_dir.join("shapes")),
-            project,
-            progress: Arc::default(),
-            learner: QueueWorker::new(MAX_PENDING_SAMPLES),
-        }
+        let book = ShapeStore { folder: cache_dir.join("shapes") };
+        let progress = Arc::<ObservationTable>::default();
+        let learner = {
+            let (book, progress) = (book.clone(), progress.clone());
+            let learn = move |samples| learn_shapes(&book, &progress, samples);
+            QueueWorker::new(MAX_PENDING_SAMPLES, learn)
+        };
+        Self { book, project, progress, learner }
     }
 
     pub(crate) fn observe(
@@ -69,17 +70,14 @@ impl ObservedShapes {
         if !config.observed_shapes || !is_small || !self.should_observe(definition, tool) {
             return;
         }
-        let lesson = ShapeSample {
+        let sample = ShapeSample {
             page: self.page(definition, tool.name()),
             fingerprint: definition.fingerprint.clone(),
             tool: tool.name().to_owned(),
             result: result.to_owned(),
         };
         // A host that is busy enough to fill the queue will get such a result again.
-        self.learner.send(lesson, || {
-            let (book, progress) = (self.book.clone(), self.progress.clone());
-            move |lessons| learn_shapes(&book, &progress, lessons)
-        });
+        self.learner.send(sample);
     }
 
     fn should_observe(&self, definition: &Definition, tool: &Tool) -> bool {
@@ -88,19 +86,17 @@ impl ObservedShapes {
             Some(tools) => tools,
             None => progress.entry(definition.fingerprint.clone()).or_default(),
         };
-        let watched = match tools.get(tool.name()) {
-            Some(watched) => *watched,
+        let unchanged = match tools.get(tool.name()) {
+            Some(unchanged) => *unchanged,
             None => {
                 let schema = tool.output_schema().and_then(raw::value);
-                let first = match schema.as_ref().is_some_and(describes_fields) {
-                    true => ObservationState::Never,
-                    false => ObservationState::Quiet(0),
-                };
-                tools.insert(tool.name().to_owned(), first);
-                first
+                let is_described = schema.as_ref().is_some_and(describes_fields);
+                let unchanged = if is_described { MAX_UNCHANGED_RESULTS } else { 0 };
+                tools.insert(tool.name().to_owned(), unchanged);
+                unchanged
             }
         };
-        matches!(watched, ObservationState::Quiet(times) if times < MAX_UNCHANGED_RESULTS)
+        unchanged < MAX_UNCHANGED_RESULTS
     }
 
     fn page(&self, definition: &Definition, tool: &str) -> String {
@@ -110,30 +106,26 @@ impl ObservedShapes {
     }
 }
 
-impl Host {
-    /// Shape of a tool's results so far: `{version, source, observedAt, sampleCount, typeScript,
-    /// jsonShape, truncated}`.
-    pub fn observed_shape(&self, definition: &Definition, tool: &Tool) -> Option<Value> {
-        let shapes = &self.0.shapes;
-        let schema = tool.output_schema().and_then(raw::value);
-        if !self.catalog().config().observed_shapes || schema.as_ref().is_some_and(describes_fields)
-        {
-            return None;
-        }
-        shapes.book.read(&shapes.page(definition, tool.name())).map(|record| record.to_json())
+/// The shape of a tool's results so far: `{version, source, observedAt, sampleCount, typeScript,
+/// jsonShape, truncated}`.
+pub fn observed_shape(host: &Host, definition: &Definition, tool: &Tool) -> Option<Value> {
+    let shapes = &host.0.shapes;
+    let schema = tool.output_schema().and_then(raw::value);
+    let is_described = schema.as_ref().is_some_and(describes_fields);
+    if !host.catalog().config().observed_shapes || is_described {
+        return None;
     }
+    shapes.book.read(&shapes.page(definition, tool.name())).map(|record| record.to_json())
 }
 
-fn learn_shapes(book: &ShapeStore, progress: &ObservationTable, lessons: Receiver<ShapeSample>) {
-    for lesson in lessons {
-        let Some(value) = answer_of(&lesson.result) else { continue };
-        let is_news = book.learn(&lesson.page, &value);
+fn learn_shapes(book: &ShapeStore, progress: &ObservationTable, samples: Receiver<ShapeSample>) {
+    for sample in samples {
+        let Some(value) = answer_of(&sample.result) else { continue };
+        let is_news = book.learn(&sample.page, &value);
         let mut progress = progress.lock();
-        let tools = progress.get_mut(&lesson.fingerprint);
-        if let Some(ObservationState::Quiet(times)) =
-            tools.and_then(|tools| tools.get_mut(&lesson.tool))
-        {
-            *times = if is_news { 0 } else { *times + 1 };
+        let tools = progress.get_mut(&sample.fingerprint);
+        if let Some(unchanged) = tools.and_then(|tools| tools.get_mut(&sample.tool)) {
+            *unchanged = if is_news { 0 } else { *unchanged + 1 };
         }
     }
 }
@@ -178,10 +170,75 @@ fn is_anything(schema: &Value) -> bool {
     }
 }
 
+/// The learned shapes on disk: one small file each, bounded in number and in age.
+#[derive(Debug, Clone)]
+struct ShapeStore {
+    folder: PathBuf,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ShapeRecord {
+    version: u32,
+    observed_at: Timestamp,
+    sample_count: u64,
+    shape: ObservedShape,
+}
+
+impl ShapeStore {
+    fn read(&self, page: &str) -> Option<ShapeRecord> {
+        let record: ShapeRecord = serde_json::from_slice(&fs::read(self.file(page)).ok()?).ok()?;
+        let age = Timestamp::now().duration_since(record.observed_at);
+        (record.version == 1 && age <= SHAPE_LIFETIME).then_some(record)
+    }
+
+    fn learn(&self, page: &str, value: &Value) -> bool {
+        let seen = ObservedShape::of(value);
+        let known = self.read(page);
+        let is_first = known.is_none();
+        let (mut shape, samples) =
+            known.map_or_else(Default::default, |known| (known.shape, known.sample_count));
+        let is_news = shape.merge(seen) || is_first;
+        if is_news {
+            let record = ShapeRecord {
+                version: 1,
+                observed_at: Timestamp::now(),
+                sample_count: samples + 1,
+                shape: shape.bounded(),
+            };
+            if is_first {
+                let known = durable::by_age(&self.folder, |_| true);
+                durable::keep_newest(known, MAX_SHAPES - 1);
+            }
+            if let Err(error) = durable::save_json(&self.file(page), &record) {
+                tracing::debug!(%error, "a learned shape could not be saved");
+            }
+        }
+        is_news
+    }
+
+    fn file(&self, page: &str) -> PathBuf {
+        self.folder.join(format!("{page}.json"))
+    }
+}
+
+impl ShapeRecord {
+    fn to_json(&self) -> Value {
+        let (type_script, truncated) = self.shape.type_script();
+        json!({
+            "version": 1,
+            "source": "observed",
+            "observedAt": self.observed_at.to_string(),
+            "sampleCount": self.sample_count,
+            "typeScript": type_script,
+            "jsonShape": self.shape,
+            "truncated": truncated,
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -199,5 +256,36 @@ mod tests {
         ] {
             assert_eq!(describes_fields(&schema), expected, "{schema}");
         }
+    }
+
+    #[test]
+    fn shapes_are_kept_bounded_and_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let book = ShapeStore { folder: folder.path().join("shapes") };
+        let page = "0123456789abcdef".to_owned();
+        assert!(book.read(&page).is_none());
+        assert!(book.learn(&page, &json!({"a": 1})));
+        assert!(!book.learn(&page, &json!({"a": 2})));
+        assert!(book.learn(&page, &json!({"b": 2})));
+        let shown = book.read(&page).unwrap().to_json();
+        assert_eq!(shown["typeScript"], "{ a?: number; b?: number }");
+        assert_eq!((&shown["source"], &shown["sampleCount"]), (&json!("observed"), &json!(2)));
+
+        let old = ShapeRecord {
+            observed_at: Timestamp::now() - SHAPE_LIFETIME * 2,
+            ..book.read(&page).unwrap()
+        };
+        durable::save_json(&book.file(&page), &old).unwrap();
+        assert!(book.read(&page).is_none(), "too old");
+        fs::write(book.file(&page), "{ broken").unwrap();
+        assert!(book.read(&page).is_none());
+        assert!(book.learn(&page, &json!([1])), "a broken file is written again");
+
+        for number in 0..MAX_SHAPES {
+            fs::write(book.folder.join(format!("{number:032}.json")), "{}").unwrap();
+        }
+        book.learn("another", &json!(1));
+        assert_eq!(fs::read_dir(&book.folder).unwrap().count(), MAX_SHAPES);
+        assert!(book.read("another").is_some());
     }
 }

@@ -4,10 +4,9 @@
 
 mod correction;
 
-use std::collections::BTreeSet;
-
 use capdeck_backend::{CallError, ErrorCode};
 use capdeck_catalog::{Capability, CatalogSelection, brief_signature, nearest};
+use indexmap::IndexSet;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{json, value::RawValue};
@@ -22,8 +21,8 @@ use crate::{
 
 pub(crate) use correction::correctable;
 
-#[derive(Debug, Default)]
-pub(crate) struct ActiveSkills(Mutex<Vec<String>>);
+/// What a client set up, in this order.
+pub(crate) type ActiveSkills = Mutex<IndexSet<String>>;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -70,17 +69,18 @@ pub(crate) async fn setup_tools(
         SkillNames::Several(names) => names,
         SkillNames::One(name) => vec![name],
     };
-    let mut wanted = Vec::new();
-    for name in &asked {
-        wanted.push(bundle(&view, name).ok_or_else(|| unknown(&view, name))?);
-    }
-    let names: Vec<String> = wanted.into_iter().map(|bundle| bundle.id).collect();
-    let active = session.set_up.with(&names);
+    let requested =
+        asked.iter().map(|name| bundle(&view, name).ok_or_else(|| unknown(&view, name)));
+    let requested = requested.collect::<Result<Vec<_>, _>>()?;
+    let count = requested.len();
+    let mut active = session.set_up.lock().clone();
+    active.extend(requested.into_iter().map(|bundle| bundle.id));
     let chosen = selection(&view, &active);
     let asking = chosen_capabilities(&view, &chosen).into_iter();
     let failures = session.connections.discover_unknown(asking, ListPreference::OwnListOnly).await;
     if session.continuity == SessionContinuity::Connection {
-        session.set_up.keep(&active);
+        // Another call of the same client may have added something in the meantime.
+        session.set_up.lock().extend(active.iter().cloned());
     }
 
     let view = request.renewed().deck.view();
@@ -95,7 +95,7 @@ pub(crate) async fn setup_tools(
         success: true,
         message: format!(
             "{} set up, {} in all, {}",
-            counted(names.len(), "skill"),
+            counted(count, "skill"),
             active.len(),
             counted(tools.len(), "tool")
         ),
@@ -104,7 +104,7 @@ pub(crate) async fn setup_tools(
             false => "`call_tool` with a name and `data`; arguments without a type are strings, `?` marks optional ones".to_owned(),
         },
         skills: asked,
-        active_skills: active,
+        active_skills: active.into_iter().collect(),
         tools,
         unavailable: failures
             .into_iter()
@@ -128,7 +128,7 @@ pub(crate) fn check_set_up(
         return Ok(());
     }
     let ids = view.catalog().with_sets(capability);
-    if selection(view, &session.set_up.names()).has(&ids, tool) {
+    if selection(view, &session.set_up.lock()).has(&ids, tool) {
         return Ok(());
     }
     let leads = |bundle: &&ToolBundle| bundle.tools.has(&ids, tool);
@@ -143,29 +143,7 @@ pub(crate) fn check_set_up(
         .hint(format!("first call `setup_tools` with {call}")))
 }
 
-impl ActiveSkills {
-    fn names(&self) -> Vec<String> {
-        self.0.lock().clone()
-    }
-
-    fn with(&self, more: &[String]) -> Vec<String> {
-        let (mut all, mut seen) = (Vec::new(), BTreeSet::new());
-        for name in self.0.lock().iter().chain(more) {
-            if seen.insert(name.clone()) {
-                all.push(name.clone());
-            }
-        }
-        all
-    }
-
-    /// Another call of the same client may have added something in the meantime.
-    fn keep(&self, active: &[String]) {
-        let all = self.with(active);
-        *self.0.lock() = all;
-    }
-}
-
-fn selection(view: &View, names: &[String]) -> CatalogSelection {
+fn selection(view: &View, names: &IndexSet<String>) -> CatalogSelection {
     let bundles = names.iter().filter_map(|name| bundle(view, name));
     let mut chosen = CatalogSelection::default();
     for bundle in bundles {

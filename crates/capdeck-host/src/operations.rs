@@ -18,8 +18,8 @@ pub(crate) use self::{
     wrapper::call_wrapper,
 };
 use crate::{
-    RequestContext, artifacts, calls, card, check, forward::forward, listing, page::paginate,
-    projection, raw, search,
+    RequestContext, artifacts, calls, check, forward::forward, listing, observed_shape,
+    page::paginate, projection, raw, report, search,
 };
 
 /// `tool`, `uri` or `prompt`, with its value.
@@ -64,7 +64,7 @@ pub(crate) async fn run(
         DeckOperation::Inspect => Ok(this.inspect()),
         DeckOperation::Check => {
             let report = check::check(request, this.id()).await;
-            let state = if report.is_available() { "available" } else { "unavailable" };
+            let state = if report.outcome.is_ok() { "available" } else { "unavailable" };
             let markdown = format!("`{}` is {state}", this.id());
             Ok(OperationResult::facts(report.to_json(), markdown))
         }
@@ -133,7 +133,7 @@ pub(crate) async fn run(
 
 impl CapabilityOperation<'_> {
     fn inspect(&self) -> OperationResult {
-        let card = card(self.capability);
+        let card = report::card(self.capability);
         let mut text = format!("`{}`: {}", self.id(), self.capability.definition.description);
         if let Some(count) = card["importProblems"].as_u64() {
             text.push_str(&format!(
@@ -163,15 +163,9 @@ impl CapabilityOperation<'_> {
             })
             .map_err(|error| CallError::invalid_request(error.to_string()))?;
         let rows = page.hits.iter().filter_map(|hit| hit.tool.as_deref()).map(compact);
-        let mut result = self.listing();
-        result.insert("query".to_owned(), json!(query));
-        result.insert("items".to_owned(), rows.collect());
-        if let Some(cursor) = page.next_cursor {
-            result.insert("nextCursor".to_owned(), json!(cursor));
-            result.insert("truncated".to_owned(), json!(true));
-        }
+        let result = self.page(Some(query), rows.collect(), page.next_cursor);
         let text = list_markdown("Tools", &result, "name");
-        Ok(OperationResult::facts(Value::Object(result), text))
+        Ok(OperationResult::facts(result, text))
     }
 
     async fn describe_tool(&self) -> Result<OperationResult, CallError> {
@@ -188,7 +182,7 @@ impl CapabilityOperation<'_> {
         });
         let mut markdown = serde_json::to_string_pretty(tool.as_ref()).unwrap_or_default();
         let definition = &self.capability.definition;
-        if let Some(shape) = self.request.host().observed_shape(definition, &tool) {
+        if let Some(shape) = observed_shape(self.request.host(), definition, &tool) {
             let seen = shape["typeScript"].as_str().unwrap_or_default();
             markdown.push_str(&format!("\n\nIts results looked like this so far: `{seen}`"));
             facts["observedOutputShape"] = shape;
@@ -244,15 +238,10 @@ impl CapabilityOperation<'_> {
         let max_limit = self.request.deck.catalog().config().max_search_limit as usize;
         let limit = self.arguments.limit()?.unwrap_or(max_limit).min(max_limit);
         let cursor = self.arguments.optional_text("cursor")?;
-        let mut result = self.listing();
-        let (page, next) = paginate(rows(&discovery), limit, cursor, "this list")?;
-        result.insert("items".to_owned(), Value::Array(page));
-        if let Some(cursor) = next {
-            result.insert("nextCursor".to_owned(), json!(cursor));
-            result.insert("truncated".to_owned(), json!(true));
-        }
+        let (items, next) = paginate(rows(&discovery), limit, cursor, "this list")?;
+        let result = self.page(None, items, next);
         let text = list_markdown(title, &result, label);
-        Ok(OperationResult::facts(Value::Object(result), text))
+        Ok(OperationResult::facts(result, text))
     }
 
     /// The capability's lists, read again when they are old. If that fails, the old ones are
@@ -273,12 +262,16 @@ impl CapabilityOperation<'_> {
         self.capability.definition.id.as_str()
     }
 
-    fn listing(&self) -> Map<String, Value> {
+    fn page(&self, query: Option<&str>, items: Vec<Value>, next: Option<String>) -> Value {
         let definition = &self.capability.definition;
-        Map::from_iter([
-            ("id".to_owned(), json!(definition.id)),
-            ("name".to_owned(), json!(definition.name)),
-        ])
+        let mut page = json!({ "id": definition.id, "name": definition.name });
+        raw::put_some(&mut page, "query", query);
+        page["items"] = Value::Array(items);
+        if let Some(cursor) = next {
+            page["nextCursor"] = json!(cursor);
+            page["truncated"] = json!(true);
+        }
+        page
     }
 
     fn items(&self, list: &[RawMembers], kind: &str) -> Vec<Value> {
@@ -325,9 +318,8 @@ fn as_prompt_arguments(arguments: &Map<String, Value>) -> Value {
         .into()
 }
 
-fn list_markdown(title: &str, page: &Map<String, Value>, label: &str) -> String {
-    let empty = Vec::new();
-    let items = page.get("items").and_then(Value::as_array).unwrap_or(&empty);
+fn list_markdown(title: &str, page: &Value, label: &str) -> String {
+    let items = page["items"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut text = format!("{title}: {}\n", items.len());
     for (index, item) in items.iter().enumerate() {
         let name = item.get(label).and_then(Value::as_str).unwrap_or("?");

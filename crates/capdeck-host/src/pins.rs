@@ -26,12 +26,6 @@ pub(crate) struct PinStore {
     approved: PathBuf,
 }
 
-#[derive(Debug)]
-pub(crate) enum DiscoveryChange {
-    Yes(Option<Arc<Discovery>>),
-    No,
-}
-
 /// A capability's tools compared with their pins.
 #[derive(Debug, Default)]
 pub struct PinReview {
@@ -44,6 +38,28 @@ pub struct PinReview {
 }
 
 impl PinReview {
+    /// Compares a capability's known tools, of all audiences, with their pins.
+    pub fn of(host: &Host, capability: &Capability) -> io::Result<Self> {
+        let (pins, definition) = (host.pins(), &capability.definition);
+        let book = pins.load(definition)?;
+        let Some(offered) = offered_tools(host, capability) else {
+            return Ok(Self { book, ..Self::default() });
+        };
+        let book = book.filter(|_| !declares_its_tools(definition));
+        let hidden = offered
+            .tools
+            .iter()
+            .map(|tool| (tool.name().to_owned(), hidden_text(tool)))
+            .filter(|(_, found)| !found.is_empty())
+            .collect();
+        let held = match capability.pins {
+            PinMode::Block => pins.held(definition, &offered),
+            PinMode::Off | PinMode::Warn => HeldTools::new(),
+        };
+        let changes = book.as_ref().map(|book| book.changes(&offered)).unwrap_or_default();
+        Ok(Self { book, changes, hidden, held })
+    }
+
     /// True when nothing needs a review.
     pub fn is_clean(&self) -> bool {
         let repointed = self.book.as_ref().is_some_and(|book| book.is_repointed);
@@ -54,26 +70,6 @@ impl PinReview {
 impl PinStore {
     pub(crate) fn new(state_dir: &Path) -> Self {
         Self { folder: state_dir.join("pins"), approved: state_dir.join(APPROVED_PINS_FILE) }
-    }
-
-    fn review(&self, capability: &Capability, offered: &Discovery) -> io::Result<PinReview> {
-        let book = self.load(&capability.definition)?;
-        let is_told = !declares_its_tools(&capability.definition);
-        let changes = match &book {
-            Some(book) if is_told => book.changes(offered),
-            _ => Vec::new(),
-        };
-        let hidden = offered
-            .tools
-            .iter()
-            .map(|tool| (tool.name().to_owned(), hidden_text(tool)))
-            .filter(|(_, found)| !found.is_empty())
-            .collect();
-        let held = match capability.pins {
-            PinMode::Block => self.held(&capability.definition, offered),
-            PinMode::Off | PinMode::Warn => HeldTools::new(),
-        };
-        Ok(PinReview { book: book.filter(|_| is_told), changes, hidden, held })
     }
 
     fn approve(
@@ -149,25 +145,24 @@ impl PinStore {
         })
     }
 
-    /// Pins what a server offers now, and warns of what differs from its pins.
+    /// Pins what a server offers now, and warns of what differs from its pins. `before` is its
+    /// answer before a changed one.
     pub(crate) fn watch(
         &self,
         capability: &Capability,
         audience: &AudienceKey,
         discovery: &Discovery,
-        news: DiscoveryChange,
+        is_changed: bool,
+        before: Option<&Discovery>,
     ) {
         let definition = &capability.definition;
         let id = &definition.id;
-        if capability.pins == PinMode::Off || declares_its_tools(definition) {
+        let is_pinned = || !is_changed && self.file(id).exists();
+        if capability.pins == PinMode::Off || declares_its_tools(definition) || is_pinned() {
             return;
         }
-        let before = match news {
-            DiscoveryChange::Yes(before) => before,
-            DiscoveryChange::No if self.file(id).exists() => return,
-            DiscoveryChange::No => None,
-        };
-        match self.observe(definition, audience, before.as_deref(), discovery) {
+        let before = before.filter(|_| is_changed);
+        match self.observe(definition, audience, before, discovery) {
             Ok(held) => {
                 for (tool, reason) in held {
                     let reason = reason.as_str();
@@ -191,37 +186,24 @@ impl PinStore {
     }
 }
 
-impl Host {
-    /// Compares a capability's known tools, of all audiences, with their pins.
-    pub fn review_pins(&self, capability: &Capability) -> io::Result<PinReview> {
-        match self.offered_to_anyone(capability) {
-            Some(offered) => self.pins().review(capability, &offered),
-            None => {
-                let book = self.pins().load(&capability.definition)?;
-                Ok(PinReview { book, ..PinReview::default() })
-            }
-        }
-    }
+/// Approves a capability's current tools: one, or all. Returns their number; `None` when none is
+/// known.
+pub fn approve_tools(
+    host: &Host,
+    capability: &Capability,
+    only: Option<&str>,
+) -> io::Result<Option<usize>> {
+    let Some(offered) = offered_tools(host, capability) else { return Ok(None) };
+    host.pins().approve(&capability.definition, &offered, only)?;
+    let is_approved = |tool: &&Arc<Tool>| only.is_none_or(|only| only == tool.name());
+    Ok(Some(offered.tools.iter().filter(is_approved).count()))
+}
 
-    /// Approves a capability's current tools: one, or all. Returns their number; `None` when none
-    /// is known.
-    pub fn approve_pins(
-        &self,
-        capability: &Capability,
-        only: Option<&str>,
-    ) -> io::Result<Option<usize>> {
-        let Some(offered) = self.offered_to_anyone(capability) else { return Ok(None) };
-        self.pins().approve(&capability.definition, &offered, only)?;
-        let is_approved = |tool: &&Arc<Tool>| only.is_none_or(|only| only == tool.name());
-        Ok(Some(offered.tools.iter().filter(is_approved).count()))
-    }
-
-    /// Every known tool of a capability, of all audiences.
-    pub fn offered_to_anyone(&self, capability: &Capability) -> Option<Discovery> {
-        if !declares_its_tools(&capability.definition) {
-            return self.0.discoveries.offered_to_anyone(&capability.definition);
-        }
-        capability.discovery.as_deref().cloned()
+/// Every known tool of a capability, of all audiences.
+pub fn offered_tools(host: &Host, capability: &Capability) -> Option<Discovery> {
+    match declares_its_tools(&capability.definition) {
+        true => capability.discovery.as_deref().cloned(),
+        false => host.0.discoveries.offered_to_anyone(&capability.definition),
     }
 }
 

@@ -14,12 +14,12 @@ pub async fn get(request: &RequestContext<'_>, name: &str, mut params: RawMember
         return got;
     }
     let found = find_in_offers(request, Some(name), |view| view.prompt_route(name)).await;
-    let (request, route) = found.ok_or_else(|| {
+    let (request, (id, real)) = found.ok_or_else(|| {
         CallError::new(ErrorCode::PromptNotFound, format!("there is no prompt `{name}`"))
             .hint("list the prompts first")
     })?;
-    raw::set(&mut params, "name", &route.prompt);
-    forward(&request, &route.capability, "prompts/get", Some(params)).await
+    raw::set(&mut params, "name", &real);
+    forward(&request, &id, "prompts/get", Some(params)).await
 }
 
 /// Completes an argument of a listed prompt or template.
@@ -34,7 +34,7 @@ pub async fn complete(request: &RequestContext<'_>, mut params: RawMembers) -> r
     let route_in = |view: &View| match (text("type"), text("name"), text("uri")) {
         (Some("ref/prompt"), Some(name), _) => view
             .prompt_route(name)
-            .map(|route| (route.capability, json!({ "type": "ref/prompt", "name": route.prompt }))),
+            .map(|(id, real)| (id, json!({ "type": "ref/prompt", "name": real }))),
         (Some("ref/resource"), _, Some(uri)) => view
             .template_route(uri)
             .or_else(|| view.resource_route(uri))

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use capdeck_backend::{ClientProfile, ConnectionListener};
+use capdeck_backend::{ClientProfile, ConnectionListener, NoListener};
 use capdeck_catalog::{Catalog, CatalogPart, RawMembers};
 use capdeck_definition::CapabilityId;
 use futures_util::stream::BoxStream;
@@ -18,6 +18,7 @@ use crate::{
     on_demand::ActiveSkills,
     pool::ConnectionPool,
     session_connections::{ConnectedClient, NotificationMode, OwnConnections, SessionConnections},
+    subscriptions::unsubscribe_all,
 };
 
 const SERVER_REQUEST_CAPABILITIES: [&str; 3] = ["sampling", "elicitation", "roots"];
@@ -39,6 +40,22 @@ pub struct SessionSettings {
     pub continuity: SessionContinuity,
     /// The client's grants. `None` for the person at this machine, who needs none.
     pub access: Option<SharedAccess>,
+}
+
+impl SessionSettings {
+    /// A session of the person at this machine.
+    pub fn local(scope: SessionScope, client: ClientProfile) -> Self {
+        Self {
+            scope,
+            principal: Principal::local(),
+            client_name: "capdeck".to_owned(),
+            client,
+            listener: Arc::new(NoListener),
+            tasks: TaskForm::Awaited,
+            continuity: SessionContinuity::Connection,
+            access: None,
+        }
+    }
 }
 
 /// What identifies a client when it comes back.
@@ -207,7 +224,7 @@ impl Session {
     /// Ends the session's own connections and their processes. A server with a task that outlives
     /// the session lives as long as the task.
     pub async fn close(&self) {
-        self.unsubscribe_all();
+        unsubscribe_all(self);
         code_mode::close_sessions(self);
         let Some(own) = self.connections.own.as_ref() else { return };
         if self.host.0.tasks.needed_until(&self.id).is_none() {

@@ -145,7 +145,7 @@ impl ServerListener {
         own: Option<&OwnConnections>,
     ) -> Self {
         Self {
-            host: connections.host.downgrade(),
+            host: Arc::downgrade(&connections.host.0),
             definition: definition.clone(),
             audience: connections.audience.clone(),
             own: own.map(|own| (Arc::downgrade(&own.pool), own.client.clone())),

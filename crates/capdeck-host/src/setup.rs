@@ -55,18 +55,16 @@ impl SetupState {
             setup.is_some_and(|setup| setup.fingerprint == definition.fingerprint)
         }
     }
-}
 
-impl Host {
     /// Runs the declared commands, then the checks. When all succeed, the capability becomes
     /// visible.
-    pub async fn run_setup(
-        &self,
+    pub async fn run(
+        host: &Host,
         id: &str,
         cancel: &CancellationToken,
         tell: impl FnMut(SetupEvent<'_>) + Send,
     ) -> Result<SetupReport, CallError> {
-        let catalog = self.catalog();
+        let catalog = host.catalog();
         let Some(capability) = catalog.get(id) else {
             let message = format!("there is no capability `{id}`");
             return Err(CallError::new(ErrorCode::ServerNotFound, message)
@@ -77,12 +75,12 @@ impl Host {
             return Err(gate::untrusted(id, reason));
         }
         let definition = &capability.definition;
-        let report = self.0.connector.run_setup(definition, cancel, tell).await?;
+        let report = host.0.connector.run_setup(definition, cancel, tell).await?;
         if report.succeeded() {
-            SetupState::new(&self.0.settings.state_dir).record_verified(definition).map_err(
-                |error| CallError::internal("the set-up could not be saved").detail(error),
-            )?;
-            self.rebuild();
+            Self::new(&host.0.settings.state_dir).record_verified(definition).map_err(|error| {
+                CallError::internal("the set-up could not be saved").detail(error)
+            })?;
+            host.rebuild();
         }
         Ok(report)
     }

@@ -50,13 +50,7 @@ pub async fn subscribe(request: &RequestContext<'_>, id: &str, uri: &str) -> Res
 
 /// Subscribes to a listed resource.
 pub async fn subscribe_listed(request: &RequestContext<'_>, uri: &str) -> Result<(), CallError> {
-    let route = resources::find_route(request, uri).await;
-    let id = route.as_ref().map(|route| route.capability.clone()).unwrap_or_default();
-    let watching = async {
-        let ResourceRoute { request, capability, uri: real } = route?;
-        watch(&request, &capability, &real, uri).await
-    };
-    request.session().audited(SUBSCRIBE, &id, without_query(uri), watching).await
+    on_listed(request, SUBSCRIBE, uri).await
 }
 
 /// Unsubscribes; the server is notified after the last subscriber of its connection.
@@ -71,13 +65,20 @@ pub async fn unsubscribe(
 
 /// Unsubscribes from a listed resource.
 pub async fn unsubscribe_listed(request: &RequestContext<'_>, uri: &str) -> Result<(), CallError> {
+    on_listed(request, UNSUBSCRIBE, uri).await
+}
+
+async fn on_listed(request: &RequestContext<'_>, method: &str, uri: &str) -> Result<(), CallError> {
     let route = resources::find_route(request, uri).await;
     let id = route.as_ref().map(|route| route.capability.clone()).unwrap_or_default();
-    let unwatching = async {
+    let changing = async {
         let ResourceRoute { request, capability, uri: real } = route?;
-        unwatch(&request, &capability, &real).await
+        match method {
+            SUBSCRIBE => watch(&request, &capability, &real, uri).await,
+            _ => unwatch(&request, &capability, &real).await,
+        }
     };
-    request.session().audited(UNSUBSCRIBE, &id, without_query(uri), unwatching).await
+    request.session().audited(method, &id, without_query(uri), changing).await
 }
 
 async fn watch(
@@ -146,20 +147,20 @@ impl Session {
     pub fn watched_resources(&self) -> Vec<String> {
         self.host.0.subscriptions.uris_of(&self.id)
     }
+}
 
-    /// Ends all subscriptions of this session. Its own connections end anyway; shared servers are
-    /// notified.
-    pub(crate) fn unsubscribe_all(&self) {
-        let catalog = self.host.catalog();
-        for watched in self.host.0.subscriptions.remove_all(&self.id) {
-            if watched.connection.is_none()
-                && let Some(capability) = catalog.get(watched.capability.as_str())
-            {
-                let audience = self.connections.audience().clone();
-                let connections = SessionConnections::shared(&self.host, audience);
-                let definition = capability.definition.clone();
-                tell(connections, definition, UNSUBSCRIBE, vec![watched.uri]);
-            }
+/// Ends all subscriptions of a session. Its own connections end anyway; shared servers are
+/// notified.
+pub(crate) fn unsubscribe_all(session: &Session) {
+    let catalog = session.host.catalog();
+    for watched in session.host.0.subscriptions.remove_all(&session.id) {
+        if watched.connection.is_none()
+            && let Some(capability) = catalog.get(watched.capability.as_str())
+        {
+            let audience = session.connections.audience().clone();
+            let connections = SessionConnections::shared(&session.host, audience);
+            let definition = capability.definition.clone();
+            send_each(connections, definition, UNSUBSCRIBE, vec![watched.uri]);
         }
     }
 }
@@ -177,11 +178,11 @@ pub(crate) fn subscribe_again(
             Some(_) => connections.clone(),
             None => SessionConnections::shared(host, connections.audience().clone()),
         };
-        tell(connections, definition.clone(), SUBSCRIBE, uris);
+        send_each(connections, definition.clone(), SUBSCRIBE, uris);
     }
 }
 
-fn tell(
+fn send_each(
     connections: SessionConnections,
     definition: Arc<Definition>,
     method: &'static str,

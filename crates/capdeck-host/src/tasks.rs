@@ -10,7 +10,6 @@ mod calls;
 mod errors;
 mod followed_task;
 mod inbox;
-mod listing;
 mod notices;
 mod support;
 mod task_state;
@@ -22,22 +21,27 @@ use std::time::Duration;
 use capdeck_backend::CallError;
 use capdeck_catalog::RawMembers;
 use capdeck_definition::CapabilityId;
+use futures_util::future::join_all;
 use serde_json::value::RawValue;
 
 pub(crate) use calls::{TaskCall, call_tool};
 pub(crate) use notices::{
     CORE_NOTICE, EXTENSION_NOTICE, ask_for_task, core_task_changed, extension_task_changed,
 };
-pub use notices::{unwatch_task, watch_task};
+pub use notices::{check_listening, notice, unwatch_task, watch_task};
+pub use support::describe_server;
 pub(crate) use support::{has_extension, with_extension, with_task_support, without_extension};
 pub(crate) use task_store::TaskStore;
 
 use crate::{RequestContext, Session, forward::send, raw};
+use support::declares_tasks;
 use task_state::TaskState;
 use task_store::{HostTask, TaskKey};
 use translated_task::TaskTarget;
 
 const MAX_RESULT_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+
+const PAGE_SIZE: usize = 50;
 
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
@@ -78,8 +82,8 @@ pub async fn answer(
                 method,
                 "ask for the task's result, and its questions come as requests",
             )),
-            (TaskForm::Core, "tasks/list") => listing::list_tasks(request, id, params).await,
-            (TaskForm::Extension, _) if !session.declares_tasks() => {
+            (TaskForm::Core, "tasks/list") => list_tasks(request, id, params).await,
+            (TaskForm::Extension, _) if !declares_tasks(session) => {
                 Err(errors::undeclared(&format!("`{method}`")))
             }
             _ => {
@@ -101,7 +105,7 @@ async fn answer_about(
 ) -> raw::Answer {
     let session = request.session();
     let capability = request.capability(id.as_str())?;
-    let key = session.task_key(id, task_id);
+    let key = TaskKey::of(session, id, task_id);
     let task = session.host.0.tasks.find(&key).ok_or_else(|| errors::unknown(task_id))?;
     let target = TaskTarget { request, capability: &capability };
     let answer = match (task, method) {
@@ -129,8 +133,8 @@ async fn answer_about(
         (HostTask::Translated(task), "tasks/result") => {
             related_result(&task.result(&target).await?, task_id)?
         }
-        (HostTask::Completed(kept), "tasks/get") => raw::text(&kept.task(task_id))?,
-        (HostTask::Completed(kept), "tasks/result") => related_result(&kept.result, task_id)?,
+        (HostTask::Completed(task), "tasks/get") => raw::text(&task.task(task_id))?,
+        (HostTask::Completed(task), "tasks/result") => related_result(&task.result, task_id)?,
         (HostTask::Completed(_), "tasks/cancel") => return Err(translated_task::is_over(task_id)),
         // A client that changed its era between two requests names a task of the other form.
         _ => return Err(errors::unknown(task_id)),
@@ -143,17 +147,96 @@ async fn answer_about(
     Ok(answer)
 }
 
-impl Session {
-    fn task_key(&self, capability: &CapabilityId, id: &str) -> TaskKey {
-        let (owner, capability) = (self.principal.clone(), capability.clone());
-        TaskKey { owner, capability, id: id.to_owned() }
-    }
-}
-
 fn related_result(result: &RawValue, id: &str) -> raw::Answer {
     let mut members: RawMembers =
         serde_json::from_str(result.get()).map_err(CallError::internal)?;
     members.shift_remove("resultType");
     task_state::relate(&mut members, id);
     raw::text(&members)
+}
+
+/// `tasks/list`, which only the core feature has: each principal sees its own tasks.
+async fn list_tasks(
+    request: &RequestContext<'_>,
+    id: &CapabilityId,
+    params: RawMembers,
+) -> raw::Answer {
+    let capability = request.capability(id.as_str())?;
+    if request.host().0.eras.is_modern(&capability.definition) == Some(true) {
+        let target = TaskTarget { request, capability: &capability };
+        return list_own_tasks(id, &params, &target).await;
+    }
+    let page = send(request, id.as_str(), "tasks/list", Some(params)).await?;
+    screen_tasks(request.session(), id, &page)
+}
+
+/// The server's own page without tasks of other principals. A server may not distinguish
+/// principals.
+fn screen_tasks(session: &Session, id: &CapabilityId, page: &RawValue) -> raw::Answer {
+    let mut page: RawMembers = raw::parse(page).ok_or_else(errors::no_task_in_answer)?;
+    let tasks: Option<Vec<Box<RawValue>>> = raw::get(&page, "tasks");
+    let mut tasks = tasks.ok_or_else(errors::no_task_in_answer)?;
+    tasks.retain(|task| {
+        let named = raw::parse::<RawMembers>(task).and_then(|task| raw::get(&task, "taskId"));
+        let key = named.map(|named: String| TaskKey::of(session, id, &named));
+        key.is_some_and(|key| session.host.0.tasks.find(&key).is_some())
+    });
+    raw::set(&mut page, "tasks", &tasks);
+    raw::text(&page)
+}
+
+/// The extension has no list, so the host has it. Each task is read again.
+async fn list_own_tasks(
+    id: &CapabilityId,
+    params: &RawMembers,
+    target: &TaskTarget<'_>,
+) -> raw::Answer {
+    let session = target.request.session();
+    let mut tasks = session.host.0.tasks.of(&session.principal, id);
+    if let Some(cursor) = params.get("cursor").filter(|cursor| cursor.get() != "null") {
+        let last = raw::string(cursor)
+            .and_then(|cursor| tasks.iter().position(|(key, _)| key.id == cursor));
+        let Some(last) = last else {
+            return Err(CallError::invalid_request(format!(
+                "{} is not a cursor of this list; start without one",
+                cursor.get()
+            )));
+        };
+        tasks.drain(..=last);
+    }
+    let has_more = tasks.len() > PAGE_SIZE;
+    tasks.truncate(PAGE_SIZE);
+    let looking = tasks.iter().map(|(key, task)| look(key, task, target));
+    let mut shown: Vec<RawMembers> = Vec::new();
+    for task in join_all(looking).await {
+        shown.extend(task?);
+    }
+    let mut page = RawMembers::new();
+    raw::set(&mut page, "tasks", &shown);
+    if let Some((last, _)) = tasks.last().filter(|_| has_more) {
+        raw::set(&mut page, "nextCursor", &last.id);
+    }
+    raw::text(&page)
+}
+
+/// A task that its server no longer knows is forgotten.
+async fn look(
+    key: &TaskKey,
+    task: &HostTask,
+    target: &TaskTarget<'_>,
+) -> Result<Option<RawMembers>, CallError> {
+    match task {
+        HostTask::Completed(task) => Ok(Some(task.task(&key.id))),
+        HostTask::Translated(task) => match task.look(target).await {
+            Ok(task) => Ok(Some(task)),
+            Err(error) if error.rpc.is_some() => {
+                target.request.host().0.tasks.remove(key);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        },
+        // Belongs to a client of the same principal and the other era; this client cannot follow
+        // it.
+        HostTask::Passed | HostTask::Followed(_) => Ok(None),
+    }
 }

@@ -18,13 +18,16 @@ use capdeck_definition::{Backend, CapabilityId, Exposure};
 use capdeck_sandbox::DeckOperation;
 use serde_json::value::RawValue;
 
-use self::direct::OriginalUris;
+use self::{
+    direct::OriginalUris,
+    policy::{TokenBudget, is_by_code},
+    resolved_name::{find_known, guess},
+};
 use crate::{
     CapabilityRelevance,
     code_mode::{CODE_MODE_TOKENS, code_mode_tool},
 };
 
-pub use direct::PromptRoute;
 pub(crate) use direct::resource_uri;
 pub(crate) use on_demand::{ToolBundle, bundle, bundles, chosen_capabilities, chosen_tools};
 pub use policy::ViewPolicy;
@@ -68,74 +71,59 @@ impl View {
         policy: &ViewPolicy,
         relevance: &CapabilityRelevance,
     ) -> Self {
-        let mut view = Self::empty(catalog.clone());
-        let usable = || catalog.capabilities().filter(|capability| capability.is_usable());
-        let mut budget = policy.budget(&catalog);
-        view.offer_code_mode(usable(), policy, relevance, &mut budget);
-        for capability in usable() {
-            view.place(capability, policy, &mut budget);
-        }
-        view.offer_setup(&budget);
-        view
+        let usable = catalog.capabilities().filter(|capability| capability.is_usable());
+        let usable = usable.cloned().collect::<Vec<_>>();
+        let budget = policy.budget(&catalog);
+        Self::of(catalog, &usable, policy, relevance, budget)
     }
 
     /// The view of this capability alone, in this exposure, without a budget.
     pub fn alone(catalog: Arc<Catalog>, id: &str, exposure: Exposure) -> Self {
-        let mut view = Self::empty(catalog.clone());
+        let capability = catalog.get(id).filter(|capability| capability.is_usable()).cloned();
         let policy = ViewPolicy::offering(Some(exposure));
-        let mut budget = TokenBudget { left: usize::MAX, is_strict: false };
-        if let Some(capability) = catalog.get(id).filter(|capability| capability.is_usable()) {
-            let relevance = CapabilityRelevance::new();
-            view.offer_code_mode([capability].into_iter(), &policy, &relevance, &mut budget);
-            view.place(capability, &policy, &mut budget);
-        }
-        view.offer_setup(&budget);
-        view
+        let budget = TokenBudget { left: usize::MAX, is_strict: false };
+        let relevance = CapabilityRelevance::new();
+        Self::of(catalog, capability.as_slice(), &policy, &relevance, budget)
     }
 
-    fn empty(catalog: Arc<Catalog>) -> Self {
-        Self {
+    fn of(
+        catalog: Arc<Catalog>,
+        usable: &[Arc<Capability>],
+        policy: &ViewPolicy,
+        relevance: &CapabilityRelevance,
+        mut budget: TokenBudget,
+    ) -> Self {
+        let is_coded = |one: &&Arc<Capability>| is_by_code(policy.exposure_of(one));
+        let coded: Vec<Arc<Capability>> = usable.iter().filter(is_coded).cloned().collect();
+        let code_mode = match coded.is_empty() {
+            true => None,
+            false => code_mode_tool(&coded, relevance, budget.room().min(CODE_MODE_TOKENS)),
+        };
+        if let Some(tool) = &code_mode {
+            budget.left = budget.left.saturating_sub(estimate_tokens(tool.get()));
+        }
+        let coded = coded.iter().filter(|_| code_mode.is_some());
+        let mut view = Self {
             catalog,
             direct: Vec::new(),
             progressive: Vec::new(),
             searchable: HashSet::new(),
             on_demand: HashSet::new(),
             setup_tools: None,
-            coded: HashSet::new(),
-            code_mode: None,
+            coded: coded.map(|one| one.definition.id.clone()).collect(),
+            code_mode,
             names: OnceLock::new(),
             offering: OnceLock::new(),
             originals: OnceLock::new(),
             tools: OnceLock::new(),
+        };
+        for capability in usable {
+            view.place(capability, policy, &mut budget);
         }
-    }
-
-    fn offer_code_mode<'a>(
-        &mut self,
-        usable: impl Iterator<Item = &'a Arc<Capability>>,
-        policy: &ViewPolicy,
-        relevance: &CapabilityRelevance,
-        budget: &mut TokenBudget,
-    ) {
-        let coded = usable.filter(|one| placement_of(policy.exposure_of(one)).coded);
-        let coded: Vec<Arc<Capability>> = coded.cloned().collect();
-        if coded.is_empty() {
-            return;
+        if view.offers_setup() {
+            view.setup_tools = on_demand::setup_tool(&view, budget.room());
         }
-        let room =
-            if budget.is_strict { budget.left.min(CODE_MODE_TOKENS) } else { CODE_MODE_TOKENS };
-        if let Some(tool) = code_mode_tool(&coded, relevance, room) {
-            budget.left = budget.left.saturating_sub(estimate_tokens(tool.get()));
-            self.code_mode = Some(tool);
-            self.coded = coded.iter().map(|one| one.definition.id.clone()).collect();
-        }
-    }
-
-    fn offer_setup(&mut self, budget: &TokenBudget) {
-        if self.offers_setup() {
-            let room = if budget.is_strict { budget.left } else { usize::MAX };
-            self.setup_tools = on_demand::setup_tool(self, room);
-        }
+        view
     }
 
     fn place(
@@ -144,33 +132,33 @@ impl View {
         policy: &ViewPolicy,
         budget: &mut TokenBudget,
     ) {
+        use Exposure as E;
         let id = &capability.definition.id;
-        // A set's members are reached through the set's own tools, and found by search.
-        let listed = capability.definition.member_of.is_none();
         let exposure = policy.exposure_of(capability);
-        let CapabilityPlacement { direct, progressive, searched, on_demand, coded } =
-            placement_of(exposure);
-        let (direct, progressive) = (direct && listed, progressive && listed);
-        let cost = || {
-            if direct {
-                tool_list::direct_tokens(capability)
-            } else {
-                tool_list::wrapper_tokens(capability)
+        let is_explicit = policy.is_explicit(capability);
+        // Without a wildcard, a new exposure does not compile until it is handled.
+        let listed: Option<(&mut Vec<_>, fn(&Capability) -> usize)> = match exposure {
+            E::Direct | E::DirectAndCodeMode => Some((&mut self.direct, direct_tokens)),
+            E::Progressive | E::ProgressiveAndCodeMode => {
+                Some((&mut self.progressive, tool_list::wrapper_tokens))
             }
+            E::CodeMode | E::CodeModeAndSearch | E::Search | E::OnDemand | E::None => None,
         };
-        let explicit = policy.is_explicit(capability);
-        let fits = !(direct || progressive) || budget.take(explicit, cost);
-        match (fits, direct, progressive) {
-            (true, true, _) => self.direct.push(capability.clone()),
-            (true, _, true) => self.progressive.push(capability.clone()),
-            _ => {}
-        }
-        // When `code_mode` exceeds the budget, its capabilities are searchable instead.
-        let fits = fits && (!coded || direct || progressive || self.code_mode.is_some());
-        if on_demand {
+        // A set's members are reached through the set's own tools, and found by search.
+        let fits = match listed.filter(|_| capability.definition.member_of.is_none()) {
+            Some((list, cost)) => {
+                let fits = budget.take(is_explicit, || cost(capability));
+                list.extend(fits.then(|| capability.clone()));
+                fits
+            }
+            // When `code_mode` exceeds the budget, its capabilities are searchable instead.
+            None => !is_by_code(exposure) || self.code_mode.is_some(),
+        };
+        if exposure == E::OnDemand {
             self.on_demand.insert(id.clone());
         }
-        if searched || (!fits && capability.may_be_searched()) {
+        let is_searched = matches!(exposure, E::Search | E::CodeModeAndSearch);
+        if is_searched || (!fits && capability.may_be_searched()) {
             self.searchable.insert(id.clone());
         }
     }
@@ -179,7 +167,7 @@ impl View {
         &self.catalog
     }
 
-    /// Capabilities that are offered tool by tool.
+    /// Capabilities that are offered tool by tool. Without one there are no resources and prompts.
     pub fn direct(&self) -> &[Arc<Capability>] {
         &self.direct
     }
@@ -229,11 +217,6 @@ impl View {
         self.code_mode.is_some()
     }
 
-    /// True when a capability is offered tool by tool, so that resources and prompts may exist.
-    pub fn offers_directly(&self) -> bool {
-        !self.direct.is_empty()
-    }
-
     /// The listed tools as one JSON array, the same bytes for the same catalog and policy.
     pub fn tools(&self) -> &RawValue {
         self.tools.get_or_init(|| tool_list::render_tools(self))
@@ -244,18 +227,13 @@ impl View {
         estimate_tokens(self.tools().get())
     }
 
-    /// The instructions of the handshake: how to find tools, and which there are.
-    pub fn instructions(&self) -> Option<String> {
-        instructions::instructions(self)
-    }
-
     /// Resolves a listed tool.
     pub fn route(&self, name: &str) -> Option<ToolRoute> {
-        if name == "code_mode" && self.offers_code_mode() {
-            return Some(ToolRoute::Deck(DeckOperation::RunCode));
-        }
         let (searched, set_up) = (!self.searchable.is_empty(), self.offers_setup());
         match name {
+            "code_mode" if self.offers_code_mode() => {
+                return Some(ToolRoute::Deck(DeckOperation::RunCode));
+            }
             "search" if searched => return Some(ToolRoute::Deck(DeckOperation::Search)),
             "describe" if searched => return Some(ToolRoute::Deck(DeckOperation::DescribeTool)),
             "setup_tools" if set_up => return Some(ToolRoute::Deck(DeckOperation::SetUpTools)),
@@ -265,46 +243,18 @@ impl View {
             _ => {}
         }
         let owner = self.names().owner(name)?;
-        let is =
-            |capability: &&Arc<Capability>| capability.definition.id.as_str() == owner.capability;
-        match &owner.tool {
-            Some(tool) => self.direct.iter().find(is).map(|_| ToolRoute::Tool {
-                capability: owner.capability.clone(),
-                tool: tool.clone(),
-            }),
-            None => self
-                .progressive
-                .iter()
-                .find(is)
-                .map(|_| ToolRoute::Wrapper { capability: owner.capability.clone() }),
+        let capability = owner.capability.clone();
+        let is = |one: &Arc<Capability>| one.definition.id.as_str() == capability;
+        match owner.tool.clone() {
+            Some(tool) if self.direct.iter().any(is) => Some(ToolRoute::Tool { capability, tool }),
+            None if self.progressive.iter().any(is) => Some(ToolRoute::Wrapper { capability }),
+            _ => None,
         }
     }
 
     /// Resolves a name that search returned: `<id>__<tool>`, or `<id>.<tool>`.
     pub fn find(&self, name: &str) -> Option<(String, String)> {
-        self.find_known(name).or_else(|| self.guess(name))
-    }
-
-    fn find_known(&self, name: &str) -> Option<(String, String)> {
-        // Most names are natural ones, split at their last mark; this avoids building the table.
-        let natural = name.rsplit_once("__");
-        let dotted = name.split_once('.');
-        // A tool whose own name looks like another's listed name does not have that name.
-        let natural = natural.filter(|(id, tool)| NameTable::is_natural(id, tool));
-        let is_known = |(id, tool): &(&str, &str)| self.catalog.tool(id, tool).is_some();
-        if let Some((id, tool)) = [natural, dotted].into_iter().flatten().find(is_known) {
-            return Some((id.to_owned(), tool.to_owned()));
-        }
-        let owner = self.names().owner(name)?;
-        Some((owner.capability.clone(), owner.tool.clone()?))
-    }
-
-    /// A tool of a backend without a known list is resolved by its capability alone.
-    fn guess(&self, name: &str) -> Option<(String, String)> {
-        let guesses = [name.rsplit_once("__"), name.split_once("__"), name.split_once('.')];
-        let is_there = |(id, _): &(&str, &str)| self.catalog.get(id).is_some();
-        let (id, tool) = guesses.into_iter().flatten().find(is_there)?;
-        Some((id.to_owned(), tool.to_owned()))
+        find_known(self, name).or_else(|| guess(&self.catalog, name))
     }
 
     /// The name agents use for a tool.
@@ -333,49 +283,5 @@ impl View {
                 .map(|capability| capability.definition.id.as_str());
             NameTable::build(&META_TOOLS, wrappers, tools)
         })
-    }
-}
-
-struct CapabilityPlacement {
-    direct: bool,
-    progressive: bool,
-    searched: bool,
-    on_demand: bool,
-    coded: bool,
-}
-
-fn placement_of(exposure: Exposure) -> CapabilityPlacement {
-    use Exposure as E;
-    // Without a wildcard, a new exposure does not compile until it is handled.
-    let (direct, progressive) = match exposure {
-        E::Direct | E::DirectAndCodeMode => (true, false),
-        E::Progressive | E::ProgressiveAndCodeMode => (false, true),
-        E::CodeMode | E::CodeModeAndSearch | E::Search | E::OnDemand | E::None => (false, false),
-    };
-    let coded = matches!(
-        exposure,
-        E::CodeMode | E::DirectAndCodeMode | E::ProgressiveAndCodeMode | E::CodeModeAndSearch
-    );
-    let searched = matches!(exposure, E::Search | E::CodeModeAndSearch);
-    CapabilityPlacement { direct, progressive, searched, on_demand: exposure == E::OnDemand, coded }
-}
-
-pub(crate) struct TokenBudget {
-    left: usize,
-    /// True for a budget that the person set; an explicit exposure overrides the default one.
-    is_strict: bool,
-}
-
-impl TokenBudget {
-    fn take(&mut self, explicit: bool, cost: impl FnOnce() -> usize) -> bool {
-        if explicit && !self.is_strict {
-            return true;
-        }
-        let cost = cost();
-        let fits = cost <= self.left;
-        if fits {
-            self.left -= cost;
-        }
-        fits
     }
 }

@@ -28,64 +28,57 @@ const DECISIONS: [&str; 3] = ["trust.json", "setup.json", APPROVED_PINS_FILE];
 #[error("the definition files cannot be watched; changes need a restart")]
 pub struct WatchError(#[from] notify::Error);
 
-impl Host {
-    /// Follows file changes in the background until the host is closed.
-    pub fn watch(&self) -> Result<(), WatchError> {
-        let changes = Arc::new(Notify::new());
-        let state_dir = self.settings().state_dir.clone();
-        let (list, only_capsules) = (capsule_list(self), Arc::new(Mutex::new(None)));
-        let theirs = Arc::clone(&only_capsules);
-        if let Some(folder) = state_dir.join(APPROVED_PINS_FILE).parent() {
-            // A folder can only be watched once it exists; without it, approvals are seen at the
-            // next use.
-            drop(std::fs::create_dir_all(folder));
-        }
-        let changed = changes.clone();
-        let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-            let matters = |path: &Path| {
-                let is_theirs = || path.parent() == theirs.lock().as_deref();
-                list.as_ref().is_some_and(|list| list.starts_with(path))
-                    || !is_own_record(path, &state_dir) && !is_theirs()
-            };
-            let matters = |event: Event| {
-                event.need_rescan()
-                    || !event.kind.is_access() && event.paths.iter().any(|path| matters(path))
-            };
-            if event.is_ok_and(matters) {
-                changed.notify_one();
-            }
-        })?;
-        let mut watched = Vec::new();
-        update_watches(&mut watcher, &mut watched, watch_list(self, &only_capsules));
-        let host = self.clone();
-        tokio::spawn(async move {
-            loop {
-                tokio::select! {
-                    () = wait_until_settled(&changes) => {}
-                    () = host.0.stop.cancelled() => return,
-                }
-                loop {
-                    let reloading = host.clone();
-                    // Reading files blocks; a panic there must not end the watching.
-                    let reload = tokio::task::spawn_blocking(move || reloading.reload());
-                    if let Err(error) = reload.await {
-                        tracing::error!(%error, "reloading the deck panicked");
-                    }
-                    // Reading once more catches changes in a new folder before it was watched.
-                    if !update_watches(
-                        &mut watcher,
-                        &mut watched,
-                        watch_list(&host, &only_capsules),
-                    ) {
-                        break;
-                    }
-                }
-            }
-        });
-        Ok(())
+/// Follows file changes in the background until the host is closed.
+pub fn watch_files(host: &Host) -> Result<(), WatchError> {
+    let changes = Arc::new(Notify::new());
+    let state_dir = host.settings().state_dir.clone();
+    let (list, only_capsules) = (capsule_list(host), Arc::new(Mutex::new(None)));
+    let capsules_only = Arc::clone(&only_capsules);
+    if let Some(folder) = state_dir.join(APPROVED_PINS_FILE).parent() {
+        // A folder can only be watched once it exists; without it, approvals are seen at the
+        // next use.
+        drop(std::fs::create_dir_all(folder));
     }
+    let changed = changes.clone();
+    let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+        let matters = |path: &Path| {
+            let is_of_capsules = || path.parent() == capsules_only.lock().as_deref();
+            list.as_ref().is_some_and(|list| list.starts_with(path))
+                || !is_own_record(path, &state_dir) && !is_of_capsules()
+        };
+        let matters = |event: Event| {
+            event.need_rescan()
+                || !event.kind.is_access() && event.paths.iter().any(|path| matters(path))
+        };
+        if event.is_ok_and(matters) {
+            changed.notify_one();
+        }
+    })?;
+    let mut watched = Vec::new();
+    update_watches(&mut watcher, &mut watched, watch_list(host, &only_capsules));
+    let host = host.clone();
+    tokio::spawn(async move {
+        loop {
+            let settled = wait_until_settled(&changes);
+            if host.0.stop.run_until_cancelled(settled).await.is_none() {
+                return;
+            }
+            loop {
+                let reloading = host.clone();
+                // Reading files blocks; a panic there must not end the watching.
+                let reload = tokio::task::spawn_blocking(move || reloading.reload());
+                if let Err(error) = reload.await {
+                    tracing::error!(%error, "reloading the deck panicked");
+                }
+                // Reading once more catches changes in a new folder before it was watched.
+                if !update_watches(&mut watcher, &mut watched, watch_list(&host, &only_capsules)) {
+                    break;
+                }
+            }
+        }
+    });
+    Ok(())
 }
-
 /// Lists the capsules. The capsule capability is in the deck while there are any.
 fn capsule_list(host: &Host) -> Option<PathBuf> {
     host.capsules()?.list_file()
@@ -132,16 +125,16 @@ fn nearest_existing(path: &Path) -> Option<PathBuf> {
 fn update_watches(
     watcher: &mut RecommendedWatcher,
     watched: &mut Vec<PathBuf>,
-    mut wanted: Vec<PathBuf>,
+    mut folders: Vec<PathBuf>,
 ) -> bool {
-    wanted.sort();
-    wanted.dedup();
+    folders.sort();
+    folders.dedup();
     let mut added = false;
-    for path in watched.iter().filter(|path| !wanted.contains(path)) {
+    for path in watched.iter().filter(|path| !folders.contains(path)) {
         // A removed folder is no longer watched anyway.
         drop(watcher.unwatch(path));
     }
-    for path in wanted.iter().filter(|path| !watched.contains(path)) {
+    for path in folders.iter().filter(|path| !watched.contains(path)) {
         match watcher.watch(path, RecursiveMode::NonRecursive) {
             Ok(()) => added = true,
             Err(error) => {
@@ -149,6 +142,6 @@ fn update_watches(
             }
         }
     }
-    *watched = wanted;
+    *watched = folders;
     added
 }

@@ -255,7 +255,8 @@ pub(crate) struct ArtifactPruneArgs {
 }
 
 fn prune(args: &ArtifactPruneArgs, context: &CommandContext<'_>) -> CommandResult {
-    let swept = context.open_host()?.prune_artifacts(args.all);
+    let host = context.open_host()?;
+    let swept = if args.all { host.artifacts().clear() } else { host.artifacts().prune() };
     context.printer.answer(
         &json!({
             "removed": swept.removed,

@@ -8,7 +8,8 @@ use std::{
 use capdeck_auth::Secret;
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    CapabilityId, Host, HostAttachment, RemoteHost, SessionScope, ViewPolicy, list_items,
+    CapabilityId, ClientProfile, Host, HostAttachment, RemoteHost, SessionScope, SessionSettings,
+    ViewPolicy, list_items,
 };
 use serde_json::json;
 
@@ -59,7 +60,7 @@ pub(crate) fn run(args: &AttachArgs, context: &CommandContext<'_>) -> CommandRes
     let (host, attachment) = open(url, key_file.as_deref(), context)?;
     if *dry_run {
         return single_thread()?.block_on(async {
-            host.attach(attachment).await?;
+            attachment.attach_to(&host).await?;
             let items = list_items(&host, &host.catalog());
             host.close().await;
             let printer = context.printer;
@@ -83,9 +84,11 @@ pub(crate) fn run(args: &AttachArgs, context: &CommandContext<'_>) -> CommandRes
         });
     }
     serve_on_stdio(&host, scope.clone(), async || {
-        host.attach(attachment).await?;
+        attachment.attach_to(&host).await?;
         if let SessionScope::Transparent(id) = &scope {
-            host.unattended(scope.clone()).snapshot().capability(id.as_str())?;
+            host.session(SessionSettings::local(scope.clone(), ClientProfile::default()))
+                .snapshot()
+                .capability(id.as_str())?;
         }
         Ok(())
     })

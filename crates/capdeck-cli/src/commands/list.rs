@@ -132,7 +132,7 @@ pub(crate) fn inspect(args: &InspectArgs, context: &CommandContext<'_>) -> Comma
     let host = context.open_host()?;
     let printer = context.printer;
     let children = capabilities_of_file(&host.catalog(), &args.id);
-    let text = |one: &Capability| details(one, host.health(one), printer.palette);
+    let text = |one: &Capability| details(one, HealthStatus::of(&host, one), printer.palette);
     if !children.is_empty() {
         let items: Vec<Value> = children.iter().map(|child| inspection(&host, child)).collect();
         let texts: Vec<String> = children.iter().map(|child| text(child)).collect();
@@ -254,7 +254,7 @@ pub(crate) fn why(args: &WhyArgs, context: &CommandContext<'_>) -> CommandResult
         None => context.open_host()?,
         Some(url) => {
             let (host, attachment) = attach::open(url, args.key_file.as_deref(), context)?;
-            single_thread()?.block_on(host.attach(attachment))?;
+            single_thread()?.block_on(attachment.attach_to(&host))?;
             host
         }
     };

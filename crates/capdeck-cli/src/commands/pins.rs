@@ -6,7 +6,10 @@ use capdeck_catalog::{
     Capability, DefinitionChange, MemberChange, MemberChangeKind, PinChange, shell_word,
 };
 use capdeck_definition::{PinMode, reveal};
-use capdeck_host::{Host, PinItem, PinReview, known_capability, pin_changes, pin_items};
+use capdeck_host::{
+    Host, PinItem, PinReview, approve_tools, known_capability, offered_tools, pin_changes,
+    pin_items,
+};
 use serde_json::json;
 
 use super::command_table;
@@ -51,7 +54,7 @@ fn reviews(
 /// How a capability's tools compare with their pins.
 pub(crate) fn review(host: &Host, capability: &Capability) -> Result<PinReview, CommandFailure> {
     let id = &capability.definition.id;
-    host.review_pins(capability).map_err(|error| {
+    PinReview::of(host, capability).map_err(|error| {
         let message = format!("the pins of `{id}` cannot be read: {error}");
         CommandFailure::request("PINS_UNREADABLE", message)
             .hint(format!("take what is there now as approved with: capdeck pins approve {id}"))
@@ -75,7 +78,7 @@ fn list(args: &PinListArgs, context: &CommandContext<'_>) -> CommandResult {
     let items: Vec<PinItem> = reviews
         .iter()
         .flat_map(|(capability, review)| {
-            pin_items(capability, host.offered_to_anyone(capability).as_ref(), review)
+            pin_items(capability, offered_tools(&host, capability).as_ref(), review)
         })
         .collect();
     printer.json_or(&json!({ "items": items }), || {
@@ -244,8 +247,9 @@ fn approve(args: &PinApproveArgs, context: &CommandContext<'_>) -> CommandResult
         CommandFailure::request("NOT_KNOWN", format!("the tools of `{id}` are not known yet"))
             .hint(format!("ask for them with: capdeck tools {id}"))
     };
-    let offered = host.offered_to_anyone(&capability).ok_or_else(unknown)?;
-    let changes = host.review_pins(&capability).map(|review| review.changes).unwrap_or_default();
+    let offered = offered_tools(&host, &capability).ok_or_else(unknown)?;
+    let changes =
+        PinReview::of(&host, &capability).map(|review| review.changes).unwrap_or_default();
     if let Some(name) = tool {
         let is_gone =
             |change: &PinChange| matches!(change, PinChange::Removed { tool } if tool == name);
@@ -259,8 +263,7 @@ fn approve(args: &PinApproveArgs, context: &CommandContext<'_>) -> CommandResult
             });
         }
     }
-    let count = host
-        .approve_pins(&capability, tool.as_deref())
+    let count = approve_tools(&host, &capability, tool.as_deref())
         .map_err(|error| {
             CommandFailure::request("FILE_ERROR", format!("cannot save the pins: {error}"))
         })?

@@ -166,7 +166,7 @@ fn resume(args: &RunResumeArgs, context: &CommandContext<'_>) -> CommandResult {
     let watcher = Arc::new(CallWatcher::new("the code", printer.asker()));
     let host = context.open_host()?;
     // The run keeps the rights of the client that began it.
-    let session = host.session_for_run(&run, watcher.profile()).ok_or_else(|| {
+    let session = run.session(&host, watcher.profile()).ok_or_else(|| {
         let message = format!("run `{}` cannot be resumed here", run.id);
         CommandFailure::request("REQUEST_INVALID", message)
     })?;

@@ -3,7 +3,9 @@
 use std::io;
 
 use capdeck_definition::Exposure;
-use capdeck_host::{CapabilityId, Host, SessionScope, ViewPolicy};
+use capdeck_host::{
+    CapabilityId, ClientProfile, Host, SessionScope, SessionSettings, ViewPolicy, watch_files,
+};
 use capdeck_serve::CapsuleReference;
 
 use crate::{
@@ -73,7 +75,9 @@ pub(crate) fn run(args: &ServeArgs, context: &CommandContext<'_>) -> CommandResu
             let id =
                 CapabilityId::new(id).map_err(|error| CommandFailure::usage(error.to_string()))?;
             let scope = SessionScope::Transparent(id.clone());
-            host.unattended(scope.clone()).snapshot().capability(id.as_str())?;
+            host.session(SessionSettings::local(scope.clone(), ClientProfile::default()))
+                .snapshot()
+                .capability(id.as_str())?;
             scope
         }
         None => {
@@ -95,7 +99,7 @@ pub(super) fn serve_on_stdio(
 ) -> CommandResult {
     until_stopped(host, async || {
         ready().await?;
-        if let Err(error) = host.watch() {
+        if let Err(error) = watch_files(&host) {
             tracing::warn!(%error);
         }
         Ok(capdeck_serve::serve_stdio(host.clone(), scope).await)

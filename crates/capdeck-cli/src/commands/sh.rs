@@ -4,7 +4,10 @@ mod help;
 
 use std::{sync::Arc, time::Duration};
 
-use capdeck_host::{CallContext, CallError, ErrorCode, Host, Session, ShellTarget, ShellTool};
+use capdeck_host::{
+    CallContext, CallError, ErrorCode, Host, Session, SessionScope, SessionSettings, ShellTarget,
+    ShellTool,
+};
 use capdeck_serve::{HostUnreachable, LocalShell, RemoteShell, ShellCall, ToolShell};
 use clap::CommandFactory as _;
 use serde::Serialize;
@@ -255,7 +258,8 @@ impl ShellDeck {
         watcher: &CallWatcher,
     ) -> Result<Self, CommandFailure> {
         let host = settings.open_host()?;
-        let session = host.operator_as(watcher.profile());
+        let session =
+            host.session(SessionSettings::local(SessionScope::Operator, watcher.profile()));
         Ok(Self::Here(LocalShell::new(session.clone()), host, session))
     }
 

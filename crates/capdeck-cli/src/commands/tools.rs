@@ -5,7 +5,7 @@ use std::sync::Arc;
 use capdeck_catalog::{Discovery, RawMembers, Tool, shell_word, signature};
 use capdeck_host::{
     CallContext, ClientProfile, DeckSearchResults, EntryHit, NoCaller, Session, ToolQuery, check,
-    code_mode, described_tool, found_tool, search, tool_item,
+    code_mode, described_tool, found_tool, observed_shape, search, tool_item,
 };
 use serde_json::{Value, json, value::RawValue};
 
@@ -94,7 +94,7 @@ pub(crate) fn describe(args: &DescribeArgs, context: &CommandContext<'_>) -> Com
         with_caller(host, ClientProfile::default(), Arc::new(NoCaller), async |session, call| {
             let _progress = printer.progress(&format!("asking {} for its tools", target.id));
             let (capability, tool) = find_tool(session, call, &target.id, &target.tool).await?;
-            let shape = session.host().observed_shape(&capability.definition, &tool);
+            let shape = observed_shape(session.host(), &capability.definition, &tool);
             Ok((tool, shape))
         })?;
     let mut text = to_text(&target.id, &tool, printer.palette);

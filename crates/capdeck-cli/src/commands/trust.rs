@@ -5,8 +5,8 @@ use std::{path::PathBuf, sync::Arc};
 use capdeck_catalog::{CapabilityStatus, ProjectTrust};
 use capdeck_definition::{Deck, Definition};
 use capdeck_host::{
-    Approval, ApprovalDuration, ApprovalState, SetupEvent, SetupReport, StepReport, StepStatus,
-    TrustStore, known_capability,
+    Approval, ApprovalDuration, ApprovalState, SetupEvent, SetupReport, SetupState, StepReport,
+    StepStatus, TrustStore, known_capability,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -200,7 +200,7 @@ pub(crate) fn setup(args: &SetupArgs, context: &CommandContext<'_>) -> CommandRe
     let report = single_thread()?.block_on(async {
         let cancel = CancellationToken::new();
         let outcome = tokio::select! {
-            report = host.run_setup(id, &cancel, &mut report_event) => report.map_err(CommandFailure::from),
+            report = SetupState::run(&host, id, &cancel, &mut report_event) => report.map_err(CommandFailure::from),
             () = stop_signal() => Err(CommandFailure::request("CANCELLED", "interrupted")),
         };
         cancel.cancel();

@@ -13,7 +13,7 @@ use capdeck_auth::{
 };
 use capdeck_catalog::Catalog;
 use capdeck_definition::{Exposure, OtlpConfig, ServeConfig, SourceLayer};
-use capdeck_host::{Host, ItemStatus, ListItem, list_items};
+use capdeck_host::{Host, ItemStatus, ListItem, list_items, watch_files};
 use capdeck_serve::{
     BindError, HttpAuthMode, HttpServer, OtlpExporter, OtlpSettings, RegistryTrail,
     RegistryUnavailable, ShellSocket,
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &UpArgs, context: &CommandContext<'_>) -> CommandResult 
         };
         let server = server.map_err(cannot_listen)?;
         let exporter = start_traces(&host, &context.env.traces, config.otlp.as_ref(), &places);
-        if let Err(error) = host.watch() {
+        if let Err(error) = watch_files(&host) {
             tracing::warn!(%error);
         }
         let url = http.public_url.clone().unwrap_or_else(|| server.url());

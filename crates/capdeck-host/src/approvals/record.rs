@@ -1,14 +1,12 @@
 //! One approval, as stored with its seal and as shown.
 
-use std::{fs, io, path::Path};
-
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{APPROVAL_LIFETIME, ApprovalRequest, REQUEST_LIFETIME};
-use crate::durable;
+use crate::durable::KeyBytes;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -71,9 +69,9 @@ impl ApprovalState {
 }
 
 impl ApprovalRecord {
-    pub(super) fn of(call: &ApprovalRequest, now: Timestamp, taken: impl Fn(&str) -> bool) -> Self {
+    pub(super) fn new(call: &ApprovalRequest, now: Timestamp, others: &[Self]) -> Self {
         let mut id = short_id();
-        while taken(&id) {
+        while others.iter().any(|other| other.id == id) {
             id = short_id();
         }
         Self {
@@ -176,26 +174,9 @@ fn short_id() -> String {
 const SHA256_BLOCK_BYTES: usize = 64;
 
 /// A key of this machine that authenticates the entries Capdeck wrote.
-pub(super) struct SealKey([u8; 32]);
+pub(super) struct SealKey(pub(super) KeyBytes);
 
 impl SealKey {
-    /// Loads the key, or creates it. Only its owner can read the file.
-    pub(super) fn load_or_create(path: &Path) -> io::Result<Self> {
-        match fs::read(path) {
-            Ok(bytes) => bytes.as_slice().try_into().map(Self).map_err(|_| {
-                let path = path.display();
-                let message =
-                    format!("`{path}` is not a valid key; delete the file to create a new one");
-                io::Error::new(io::ErrorKind::InvalidData, message)
-            }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                durable::create_key::<32>(path)?;
-                Self::load_or_create(path)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
     pub(super) fn seal(&self, fields: &[&str]) -> String {
         // The lengths prevent moving the border between two neighbouring fields.
         let lengths: Vec<[u8; 8]> =
@@ -236,18 +217,5 @@ mod tests {
         assert_ne!(one.seal(&["a", "bc"]), one.seal(&["ab", "c"]));
         assert_ne!(one.seal(&["a"]), one.seal(&["a", ""]));
         assert_ne!(one.seal(&["a"]), other.seal(&["a"]));
-    }
-
-    #[test]
-    fn a_key_is_made_once_and_only_its_owner_reads_it() {
-        use std::os::unix::fs::PermissionsExt as _;
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("approvals/key");
-        let first = SealKey::load_or_create(&path).unwrap();
-        let second = SealKey::load_or_create(&path).unwrap();
-        assert_eq!(first.0, second.0);
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o077, 0);
-        fs::write(&path, "short").unwrap();
-        assert!(SealKey::load_or_create(&path).is_err());
     }
 }

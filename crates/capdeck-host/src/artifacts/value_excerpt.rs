@@ -32,12 +32,12 @@ pub(crate) fn show(
         }
         return Some(ValueExcerpt { text, is_json: false, cuts });
     }
-    let kept = if found.trim_start().starts_with('[') {
+    let part = if found.trim_start().starts_with('[') {
         shrink_list(&found, range, budget, at, &mut cuts)?
     } else {
         shrink(&found, budget, at, &mut cuts)
     };
-    Some(ValueExcerpt { text: serde_json::to_string(&kept).ok()?, is_json: true, cuts })
+    Some(ValueExcerpt { text: serde_json::to_string(&part).ok()?, is_json: true, cuts })
 }
 
 /// A string counts as its content, so that a pointer may lead into JSON inside a text.

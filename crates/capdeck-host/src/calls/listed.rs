@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::{CallForm, ToolRequest, call, refresh_list};
 use crate::{
-    RequestContext, ToolRoute,
+    LastFailure, RequestContext, ToolRoute,
     deck_snapshot::{DeckSnapshot, ToolLookup},
     gate, listing, meta_tools, operations,
     pins::declares_its_tools,
@@ -103,7 +103,7 @@ fn refuse_unlisted<T>(deck: &DeckSnapshot<'_>, name: &str) -> Result<Option<T>, 
     // A direct capability was asked for its tools before this point; without a list it did not
     // answer.
     if capability.discovery.is_none()
-        && let Some(failure) = deck.session().host.last_failure(&id)
+        && let Some(failure) = LastFailure::of(&deck.session().host, &id)
     {
         return Err(CallError::unavailable(failure.message).hint(format!("see: capdeck why {id}")));
     }

@@ -14,7 +14,7 @@ use super::{
     CapsuleCaller, CapsuleService, Reach,
     tools::{CapsuleMount, CapsuleTool, CapsuleToolContext},
 };
-use crate::{GrantTools, Principal, Session, ToolRequest, backend_times::answer_time, raw};
+use crate::{GrantTools, Principal, Session, ToolRequest, discover::answer_time, raw};
 
 /// The capability's id. A capability of the person's own with this id stands before it.
 pub(crate) const CAPSULES: &str = "capsules";

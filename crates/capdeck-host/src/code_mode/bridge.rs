@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Instant,
 };
@@ -25,36 +25,56 @@ use crate::{
     calls::{self, nearest_of},
     check,
     deck_snapshot::DeckSnapshot,
+    journal::MAX_ANSWER_BYTES,
     operations::{self, OperationArguments, OperationResult},
     raw,
 };
 
-pub(super) struct SandboxBridge {
+/// The calls of one run.
+pub(crate) struct SandboxBridge {
     session: Arc<Session>,
     caller: Arc<RunCaller>,
     context: CallContext,
-    options: CallOptions,
-}
-
-#[derive(Debug, Clone, Default)]
-pub(super) struct CallOptions {
-    pub(super) consent: CallConsent,
-    pub(super) flow: Option<Arc<FlowGuard>>,
+    /// What every tool call of the run has in common.
+    template: ToolRequest,
+    /// Only a recorded run can pause.
+    can_pause: bool,
+    /// Bytes of results so far. A run whose results are too large to store cannot be resumed, so it
+    /// does not pause.
+    answered: AtomicUsize,
 }
 
 impl SandboxBridge {
     pub(super) fn new(
-        session: &Session,
-        context: &CallContext,
-        options: CallOptions,
+        request: &RequestContext<'_>,
+        consent: CallConsent,
+        flow: Option<Arc<FlowGuard>>,
+        can_pause: bool,
     ) -> Result<Self, CallError> {
+        let (session, context) = (request.session(), request.call);
         let session = session
             .me
             .upgrade()
             .ok_or_else(|| CallError::new(ErrorCode::Cancelled, "the client disconnected"))?;
         let caller = Arc::new(RunCaller::new(context.caller.clone()));
         let context = CallContext { caller: caller.clone(), ..context.clone() };
-        Ok(Self { session, caller, context, options })
+        let template = ToolRequest {
+            consent,
+            flow,
+            whole: true,
+            form: CallForm::Script,
+            ..ToolRequest::default()
+        };
+        let answered = AtomicUsize::new(0);
+        Ok(Self { session, caller, context, template, can_pause, answered })
+    }
+
+    pub(crate) fn flow(&self) -> Option<&FlowGuard> {
+        self.template.flow.as_deref()
+    }
+
+    pub(crate) fn add_answered(&self, bytes: usize) {
+        self.answered.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 
@@ -69,20 +89,34 @@ impl CallHandler for SandboxBridge {
         let cancel = self.context.cancel.child_token();
         let _ends_with_the_run = cancel.clone().drop_guard();
         let context = CallContext { cancel, ..self.context.clone() };
-        let (session, options) = (self.session.clone(), self.options.clone());
+        let (session, template) = (self.session.clone(), self.template.clone());
         // Boxed first: the runtime moves the future several times, and it is large.
-        let work = Box::pin(async move { answer(session.request(&context), &call, options).await });
-        tokio::spawn(work).await.unwrap_or_else(|error| {
+        let work =
+            Box::pin(async move { answer(session.request(&context), &call, template).await });
+        let response = tokio::spawn(work).await.unwrap_or_else(|error| {
             let bug = CallError::internal(error);
             HandlerResponse::failed(failure::of(&bug))
-        })
+        });
+        if let Ok(data) = &response.outcome {
+            self.add_answered(data.get().len());
+        }
+        response
+    }
+
+    /// A run pauses at the calls that need a person who could not be asked.
+    fn is_waiting(&self, failure: &CallFailure) -> bool {
+        let required = || failure.details.as_ref()?.get("requiredCapability")?.as_str();
+        let needs_person = failure.code == ErrorCode::ApprovalRequired.as_str()
+            || failure.code == ErrorCode::UnsupportedCapability.as_str()
+                && required() == Some("elicitation");
+        self.can_pause && needs_person && self.answered.load(Ordering::Relaxed) < MAX_ANSWER_BYTES
     }
 }
 
 async fn answer(
     request: RequestContext<'_>,
     call: &CallRequest,
-    options: CallOptions,
+    template: ToolRequest,
 ) -> HandlerResponse {
     let Some(id) = &call.capability else {
         return match library::answer(&request, call.method, &call.args).await {
@@ -92,10 +126,14 @@ async fn answer(
     };
     let started = Instant::now();
     let mut facts = raw::object([("capletId", json!(id))]);
+    let flow = template.flow.clone();
     let outcome = match coded_capability(&request.deck, id) {
-        Ok(capability) => call_handle(request, &capability, call, options, &mut facts).await,
+        Ok(capability) => call_handle(request, &capability, call, template, &mut facts).await,
         Err(error) => Err(failure::of(&error)),
     };
+    if let (Some(guard), Ok(data)) = (flow, &outcome) {
+        guard.record_data(id, call.method, data);
+    }
     raw::set(&mut facts, "durationMs", &elapsed_ms(started));
     HandlerResponse { outcome, meta: serde_json::value::to_raw_value(&facts).ok() }
 }
@@ -106,22 +144,6 @@ struct ToolArguments {
     args: Option<Box<RawValue>>,
     #[serde(default)]
     fields: Vec<String>,
-}
-
-impl ToolArguments {
-    fn request(self, id: &str, options: CallOptions) -> ToolRequest {
-        ToolRequest {
-            capability: id.to_owned(),
-            tool: self.name,
-            arguments: self.args,
-            fields: self.fields,
-            consent: options.consent,
-            flow: options.flow,
-            whole: true,
-            form: CallForm::Script,
-            ..ToolRequest::default()
-        }
-    }
 }
 
 /// A capability that the client's scripts may not use gives the same error as an unknown one.
@@ -141,15 +163,18 @@ async fn call_handle(
     request: RequestContext<'_>,
     capability: &Arc<Capability>,
     call: &CallRequest,
-    options: CallOptions,
+    template: ToolRequest,
     facts: &mut RawMembers,
 ) -> Result<Box<RawValue>, CallFailure> {
     let failed = |error: CallError| failure::of(&error);
     let definition = &capability.definition;
     let id = definition.id.as_str();
     if call.method == DeckOperation::CallTool {
-        let called: ToolArguments = arguments(call.method, &call.args).map_err(failed)?;
-        return call_tool(request, called.request(id, options), facts).await;
+        let ToolArguments { name: tool, args, fields } =
+            arguments(call.method, &call.args).map_err(failed)?;
+        let capability = id.to_owned();
+        let called = ToolRequest { capability, tool, arguments: args, fields, ..template };
+        return call_tool(request, called, facts).await;
     }
     let fields: Map<String, Value> = arguments(call.method, &call.args).map_err(failed)?;
     match call.method {
@@ -190,8 +215,10 @@ async fn call_tool(
     })?;
     let mut parts = data::read(&result);
     let artifacts = session.host.artifacts();
-    if let Some(whole) = parts.kept.take().filter(|_| !parts.is_error) {
-        parts.restore(data::whole_body(artifacts, whole).await);
+    if let Some(stored) = parts.stored.take().filter(|_| !parts.is_error)
+        && let Some(whole) = data::whole_body(artifacts, stored).await
+    {
+        parts.data = whole;
     }
     facts.extend(parts.facts);
     if parts.is_error {
@@ -252,11 +279,9 @@ impl CallerHandle for RunCaller {
     /// Each call counts its own progress; the client gets the steps of the run, which only grow.
     fn progress(&self, params: RawMembers) {
         let step = self.steps.fetch_add(1, Ordering::Relaxed) + 1;
-        let mut told = raw::object([("progress", json!(step))]);
-        if let Some(message) = params.get("message") {
-            told.insert("message".to_owned(), message.clone());
-        }
-        self.client.progress(told);
+        let mut progress = raw::object([("progress", json!(step))]);
+        progress.extend(params.into_iter().filter(|(key, _)| key == "message"));
+        self.client.progress(progress);
     }
 
     fn notify(&self, method: &str, params: Option<RawMembers>) {

@@ -17,7 +17,7 @@ pub(super) struct ScriptResult {
     pub(super) data: Box<RawValue>,
     pub(super) facts: RawMembers,
     pub(super) is_error: bool,
-    pub(super) kept: Option<StoredBody>,
+    pub(super) stored: Option<StoredBody>,
 }
 
 #[derive(Debug)]
@@ -61,13 +61,7 @@ pub(super) fn read(result: &RawValue) -> ScriptResult {
 
 impl ScriptResult {
     fn of(data: Box<RawValue>) -> Self {
-        Self { data, facts: RawMembers::new(), is_error: false, kept: None }
-    }
-
-    pub(super) fn restore(&mut self, whole: Option<Box<RawValue>>) {
-        if let Some(whole) = whole {
-            self.data = whole;
-        }
+        Self { data, facts: RawMembers::new(), is_error: false, stored: None }
     }
 
     fn add_meta(&mut self, meta: Option<&RawValue>) {
@@ -117,34 +111,24 @@ fn is_response(members: &RawMembers) -> bool {
 }
 
 fn of_response(mut members: RawMembers, whole: &RawValue) -> ScriptResult {
-    let uri = raw::get::<String>(&members, "uri").and_then(|uri| ArtifactUri::parse(&uri).ok());
     let is_cut = members.contains_key("truncated");
-    let mut parts = match members.get("body").cloned() {
-        Some(body) if !is_cut => {
-            members.shift_remove("body");
-            members.shift_remove("kind");
-            ScriptResult { facts: members, ..ScriptResult::of(body) }
-        }
-        _ => {
-            let own = ["status", "statusText", "headers", "elapsedMs"];
-            let facts =
-                own.into_iter().filter_map(|key| Some((key.to_owned(), members.get(key)?.clone())));
-            let facts = facts.collect();
-            let artifact = artifact(&members);
-            let mut parts = ScriptResult { facts, ..ScriptResult::of(whole.to_owned()) };
-            if let Some(artifact) = artifact {
-                raw::set(&mut parts.facts, "artifacts", &[artifact]);
-            }
-            let size = raw::get::<u64>(&members, "byteLength");
-            let small = size.is_some_and(|size| size <= MAX_RESTORED_BYTES);
-            let kind = raw::get::<String>(&members, "mimeType");
-            let is_json = kind.is_some_and(|kind| kind.contains("json"));
-            parts.kept =
-                uri.filter(|_| is_cut && small).map(|(uri, _)| StoredBody { uri, is_json });
-            return parts;
-        }
-    };
-    parts.facts.shift_remove("truncated");
+    if !is_cut && let Some(body) = members.shift_remove("body") {
+        members.shift_remove("kind");
+        return ScriptResult { facts: members, ..ScriptResult::of(body) };
+    }
+    let own = ["status", "statusText", "headers", "elapsedMs"];
+    let facts = own.into_iter().filter_map(|key| Some((key.to_owned(), members.get(key)?.clone())));
+    let mut parts = ScriptResult { facts: facts.collect(), ..ScriptResult::of(whole.to_owned()) };
+    if let Some(artifact) = artifact(&members) {
+        raw::set(&mut parts.facts, "artifacts", &[artifact]);
+    }
+    let size = raw::get::<u64>(&members, "byteLength");
+    if is_cut && size.is_some_and(|size| size <= MAX_RESTORED_BYTES) {
+        let kind = raw::get::<String>(&members, "mimeType");
+        let is_json = kind.is_some_and(|kind| kind.contains("json"));
+        let uri = raw::get::<String>(&members, "uri").and_then(|uri| ArtifactUri::parse(&uri).ok());
+        parts.stored = uri.map(|(uri, _)| StoredBody { uri, is_json });
+    }
     parts
 }
 
@@ -158,21 +142,21 @@ fn artifact(members: &RawMembers) -> Option<Value> {
 
 fn of_content(content: &[&RawValue]) -> ScriptResult {
     let texts: Vec<Option<String>> = content.iter().map(|block| text_of(block)).collect();
-    let said: Vec<&str> = texts.iter().flatten().map(String::as_str).collect();
+    let joined: Vec<&str> = texts.iter().flatten().map(String::as_str).collect();
     let others: Vec<&RawValue> = content
         .iter()
         .zip(&texts)
         .filter_map(|(block, text)| text.is_none().then_some(*block))
         .collect();
-    let data = match said.as_slice() {
+    let data = match joined.as_slice() {
         [] => raw::text(content).ok(),
         [only] if only.trim_start().starts_with(['{', '[']) => {
             RawValue::from_string((*only).to_owned()).ok().or_else(|| string(only))
         }
-        said => string(&said.join("\n")),
+        joined => string(&joined.join("\n")),
     };
     let mut parts = ScriptResult::of(data.unwrap_or_default());
-    if !said.is_empty() {
+    if !joined.is_empty() {
         parts.add_blocks(&others);
     }
     parts

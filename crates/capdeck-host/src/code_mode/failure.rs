@@ -23,8 +23,8 @@ pub(super) fn of(error: &CallError) -> CallFailure {
     };
     if let Some(remote) = &error.rpc {
         let data = remote.data.as_deref().and_then(raw::value);
-        let told = json!({ "code": remote.code, "message": remote.message, "data": data });
-        details.insert("rpc".to_owned(), told);
+        let rpc = json!({ "code": remote.code, "message": remote.message, "data": data });
+        details.insert("rpc".to_owned(), rpc);
     }
     CallFailure {
         code: error.code.as_str().to_owned(),
@@ -35,17 +35,10 @@ pub(super) fn of(error: &CallError) -> CallFailure {
 }
 
 pub(super) fn not_ready(error: &CallError) -> CallFailure {
-    let told = of(error);
-    let mut details = match told.details {
-        Some(Value::Object(members)) => members,
-        _ => Map::new(),
-    };
-    details.insert("code".to_owned(), json!(told.code));
-    CallFailure {
-        code: "backend_not_ready".to_owned(),
-        details: Some(Value::Object(details)),
-        ..told
-    }
+    let mut failure = of(error);
+    let code = std::mem::replace(&mut failure.code, "backend_not_ready".to_owned());
+    failure.details.get_or_insert_with(|| json!({}))["code"] = json!(code);
+    failure
 }
 
 pub(super) fn of_tool(
@@ -58,9 +51,9 @@ pub(super) fn of_tool(
     let body = raw::value(data).unwrap_or_default();
     let status = facts.get("status").and_then(|status| raw::value(status));
     let message = match (error_message(&body), &status) {
-        (Some(said), Some(status)) => format!("`{name}` answered with status {status}: {said}"),
+        (Some(cause), Some(status)) => format!("`{name}` answered with status {status}: {cause}"),
         (None, Some(status)) => format!("`{name}` answered with status {status}"),
-        (Some(said), None) => said,
+        (Some(cause), None) => cause,
         // Structured data is for programs; its meaning is often only in the text beside it.
         (None, None) => match texts(facts) {
             Some(texts) => format!("`{name}` reported a failure: {texts}"),
@@ -74,7 +67,7 @@ pub(super) fn of_tool(
     details.insert("body".to_owned(), body);
     CallFailure {
         code: "DOWNSTREAM_TOOL_ERROR".to_owned(),
-        message: shortened(&message),
+        message: raw::cut(&message, MAX_MESSAGE_LENGTH),
         details: Some(Value::Object(details)),
         hint: tool.map(|tool| {
             format!("call it as: {}", call_text(id, tool.name(), &argument_list(tool)))
@@ -99,9 +92,4 @@ fn texts(facts: &RawMembers) -> Option<String> {
     let joined =
         texts.map(str::trim).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
     (!joined.is_empty()).then_some(joined)
-}
-
-fn shortened(message: &str) -> String {
-    let cut: String = message.chars().take(MAX_MESSAGE_LENGTH).collect();
-    if cut.len() < message.len() { format!("{cut}…") } else { cut }
 }

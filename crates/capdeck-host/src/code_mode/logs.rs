@@ -26,18 +26,12 @@ pub(super) struct LogStore {
     folder: Arc<PathBuf>,
 }
 
-pub(super) struct SavedLogs {
-    pub(super) reference: String,
-    pub(super) expires_at: Timestamp,
-    pub(super) entries: Vec<LogEntry>,
-}
-
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct LogFileContent {
+pub(super) struct StoredLogs {
     owner: String,
-    expires_at: Timestamp,
-    entries: Vec<LogEntry>,
+    pub(super) expires_at: Timestamp,
+    pub(super) entries: Vec<LogEntry>,
 }
 
 impl LogStore {
@@ -45,8 +39,13 @@ impl LogStore {
         Self { folder: Arc::new(state_dir.join("code-mode/logs")) }
     }
 
-    /// Stores entries for an owner, without credentials. `None` when writing fails.
-    pub(super) async fn keep(&self, owner: &str, mut entries: Vec<LogEntry>) -> Option<SavedLogs> {
+    /// Stores entries for an owner, without credentials, and returns their reference. `None` when
+    /// writing fails.
+    pub(super) async fn store(
+        &self,
+        owner: &str,
+        mut entries: Vec<LogEntry>,
+    ) -> Option<(String, StoredLogs)> {
         let mut bytes = [0; 24];
         getrandom::fill(&mut bytes).ok()?;
         let reference: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -55,7 +54,7 @@ impl LogStore {
         for entry in &mut entries {
             entry.message = redacted(&entry.message);
         }
-        let stored = LogFileContent { owner: owner.to_owned(), expires_at, entries };
+        let stored = StoredLogs { owner: owner.to_owned(), expires_at, entries };
         let (store, path) = (self.clone(), self.path(&reference)?);
         let writing = tokio::task::spawn_blocking(move || {
             store.sweep();
@@ -70,7 +69,7 @@ impl LogStore {
             Err(_) => return None,
         };
         self.sweep_later();
-        Some(SavedLogs { reference, expires_at, entries: stored.entries })
+        Some((reference, stored))
     }
 
     pub(super) async fn read(
@@ -84,14 +83,10 @@ impl LogStore {
                 .hint("logs expire one hour after their run")
         };
         let path = self.path(reference).ok_or_else(gone)?;
-        let stored: Option<LogFileContent> =
-            tokio::task::spawn_blocking(move || durable::load_json(&path))
-                .await
-                .ok()
-                .and_then(Result::ok)
-                .flatten();
+        let loading = durable::blocking(move || durable::load_json::<Option<StoredLogs>>(&path));
+        let stored = loading.await.ok().and_then(|loaded| loaded.ok()?);
         let is_theirs =
-            |stored: &LogFileContent| stored.owner == owner && stored.expires_at > Timestamp::now();
+            |stored: &StoredLogs| stored.owner == owner && stored.expires_at > Timestamp::now();
         let stored = stored.filter(is_theirs).ok_or_else(gone)?;
         page.of(stored.entries, (DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE), "these logs")
     }
@@ -143,19 +138,18 @@ mod tests {
     async fn logs_are_read_in_pages_by_their_owner_only() {
         let folder = tempfile::tempdir().unwrap();
         let store = LogStore::new(folder.path());
-        let kept = store.keep("me", entries(7)).await.unwrap();
-        let first = store.read("me", &kept.reference, &page(None, Some(5))).await.unwrap();
+        let (reference, _) = store.store("me", entries(7)).await.unwrap();
+        let first = store.read("me", &reference, &page(None, Some(5))).await.unwrap();
         assert_eq!(first["entries"].as_array().unwrap().len(), 5);
         let cursor = first["nextCursor"].as_str();
-        let second = store.read("me", &kept.reference, &page(cursor, None)).await.unwrap();
+        let second = store.read("me", &reference, &page(cursor, None)).await.unwrap();
         assert_eq!(second["entries"][0]["message"], "line 5");
         assert!(second.get("nextCursor").is_none());
-        for (owner, reference) in [("you", kept.reference.as_str()), ("me", "../../x"), ("me", "")]
-        {
+        for (owner, reference) in [("you", reference.as_str()), ("me", "../../x"), ("me", "")] {
             let error = store.read(owner, reference, &page(None, None)).await.unwrap_err();
             assert_eq!(error.code, ErrorCode::ResourceNotFound);
         }
-        let error = store.read("me", &kept.reference, &page(Some("9"), None)).await.unwrap_err();
+        let error = store.read("me", &reference, &page(Some("9"), None)).await.unwrap_err();
         assert_eq!(error.code, ErrorCode::RequestInvalid);
     }
 
@@ -165,8 +159,8 @@ mod tests {
         let store = LogStore::new(folder.path());
         let message = "sent Authorization: Bearer abc.def.ghi".to_owned();
         let entry = LogEntry { level: "log".to_owned(), message };
-        let kept = store.keep("me", vec![entry]).await.unwrap();
-        let text = fs::read_to_string(store.path(&kept.reference).unwrap()).unwrap();
+        let (reference, _) = store.store("me", vec![entry]).await.unwrap();
+        let text = fs::read_to_string(store.path(&reference).unwrap()).unwrap();
         assert!(!text.contains("abc.def.ghi"), "{text}");
     }
 
@@ -174,11 +168,11 @@ mod tests {
     async fn what_has_expired_is_deleted() {
         let folder = tempfile::tempdir().unwrap();
         let store = LogStore::new(folder.path());
-        let old = store.keep("me", entries(1)).await.unwrap();
-        let path = store.path(&old.reference).unwrap();
+        let (old, _) = store.store("me", entries(1)).await.unwrap();
+        let path = store.path(&old).unwrap();
         let file = File::options().write(true).open(&path).unwrap();
         file.set_modified(SystemTime::now() - LOG_LIFETIME).unwrap();
-        store.keep("me", entries(1)).await.unwrap();
+        store.store("me", entries(1)).await.unwrap();
         assert!(!path.exists());
     }
 }

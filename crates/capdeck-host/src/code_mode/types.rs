@@ -11,7 +11,9 @@ use capdeck_sandbox::{
 use serde_json::{Map, Value, json};
 
 use super::{bridge::coded_capability, may_code};
-use crate::{RequestContext, View, calls, deck_snapshot::DeckSnapshot, listing, raw};
+use crate::{
+    RequestContext, View, calls, deck_snapshot::DeckSnapshot, listing, observed_shape, raw,
+};
 
 /// Declarations of one tool, or of all tools of a capability. Asks a backend without a known list.
 pub async fn types_of(
@@ -27,10 +29,17 @@ pub async fn types_of(
             None => listing::discover(request, &capability.definition).await?.tools.clone(),
         },
     };
-    let shapes: Vec<TypedTool> =
-        tools.iter().map(|tool| TypedTool::of(&capability, tool)).collect();
-    let shapes: Vec<ToolSignature<'_>> = shapes.iter().map(TypedTool::as_tool_shape).collect();
-    Ok(tool_types(id, &shapes))
+    let described: Vec<_> = tools
+        .iter()
+        .map(|tool| (tool.name(), tool.description(), script_schemas(&capability, tool)))
+        .collect();
+    let signatures = described.iter().map(|(name, description, schemas)| ToolSignature {
+        name,
+        description: description.as_deref(),
+        input_schema: &schemas.input,
+        output_schema: schemas.output.as_ref(),
+    });
+    Ok(tool_types(id, &signatures.collect::<Vec<_>>()))
 }
 
 pub(super) async fn describe_tool(
@@ -46,53 +55,34 @@ pub(super) async fn describe_tool(
     let Some(tool) = calls::find_tool(request, capability, name).await? else {
         return Err(request.deck.unknown_tool(capability, name));
     };
-    let shape = TypedTool::of(capability, &tool);
+    let schemas = script_schemas(capability, &tool);
     let mut described = json!({
         "id": id,
         "tool": compact(&tool),
-        "inputSchema": shape.input,
+        "inputSchema": schemas.input,
         "callSignature": call_text(id, tool.name(), &argument_list(&tool)),
-        "inputTypeScript": type_of(&shape.input),
-        "outputTypeScript": shape.output.as_ref().map_or_else(|| "any".to_owned(), type_of),
+        "inputTypeScript": type_of(&schemas.input),
+        "outputTypeScript": schemas.output.as_ref().map_or_else(|| "any".to_owned(), type_of),
         "examples": [],
     });
-    if let Some(output) = shape.output {
+    if let Some(output) = schemas.output {
         described["outputSchema"] = output;
     }
-    if let Some(observed) = request.host().observed_shape(&capability.definition, &tool) {
+    if let Some(observed) = observed_shape(request.host(), &capability.definition, &tool) {
         described["observedOutputShape"] = observed;
     }
     raw::text(&described)
 }
 
-struct TypedTool {
-    name: String,
-    description: Option<String>,
-    input: Value,
-    output: Option<Value>,
-}
-
-impl TypedTool {
-    fn of(capability: &Capability, tool: &Tool) -> Self {
-        let output = tool.output_schema().and_then(raw::value);
-        Self {
-            name: tool.name().to_owned(),
-            description: tool.description(),
-            input: tool.input_schema().and_then(raw::value).unwrap_or_else(|| json!({})),
-            output: match capability.definition.backend {
-                Backend::Mcp(_) => output,
-                _ => output.map(data_schema),
-            },
-        }
-    }
-
-    fn as_tool_shape(&self) -> ToolSignature<'_> {
-        ToolSignature {
-            name: &self.name,
-            description: self.description.as_deref(),
-            input_schema: &self.input,
-            output_schema: self.output.as_ref(),
-        }
+/// The schemas of a tool as a script sees it: its result is the data alone.
+fn script_schemas(capability: &Capability, tool: &Tool) -> ToolSchemas {
+    let output = tool.output_schema().and_then(raw::value);
+    ToolSchemas {
+        input: tool.input_schema().and_then(raw::value).unwrap_or_else(|| json!({})),
+        output: match capability.definition.backend {
+            Backend::Mcp(_) => output,
+            _ => output.map(data_schema),
+        },
     }
 }
 
@@ -159,8 +149,7 @@ impl CapabilityDirectory for DeckDirectory<'_> {
 
     fn schemas(&self, id: &str, tool: &str) -> Option<ToolSchemas> {
         let capability = self.get(id)?;
-        let shape = TypedTool::of(capability, self.deck.catalog().tool(id, tool)?);
-        Some(ToolSchemas { input: shape.input, output: shape.output })
+        Some(script_schemas(capability, self.deck.catalog().tool(id, tool)?))
     }
 
     fn check_arguments(&self, id: &str, tool: &str, arguments: &Value) -> Vec<String> {

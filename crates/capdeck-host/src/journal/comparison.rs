@@ -2,23 +2,19 @@
 
 use capdeck_catalog::sha256_hex;
 use capdeck_sandbox::{CallRecord, RunError, RunReport};
-use serde_json::{Value, json};
+use serde_json::{Value, json, value::RawValue};
 
 use super::{
     record::{RecordedCall, RunEnd},
     test_file::TestExpectation,
 };
+use crate::raw;
 
 pub(super) fn compare(before: &RunEnd, now: &RunReport) -> Vec<String> {
-    let parse = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+    let parse = |text: &RawValue| raw::value(text).unwrap_or_default();
     match (before, &now.envelope.outcome) {
         (RunEnd::Value(before), Ok(now)) => {
-            let (before, now) = (parse(before.get()), parse(now.get()));
-            if before == now {
-                Vec::new()
-            } else {
-                differences(ComparisonBasis::Before, "", &before, &now)
-            }
+            differences(ComparisonBasis::Before, "", &parse(before), &parse(now))
         }
         (RunEnd::LargeValue { bytes, sha256 }, Ok(now)) => {
             let text = now.get();
@@ -34,12 +30,8 @@ pub(super) fn compare(before: &RunEnd, now: &RunReport) -> Vec<String> {
             vec![format!("the error was `{}` and is `{}`", before.message, now.message)]
         }
         (RunEnd::Error(before), Err(now)) => {
-            let code = |code| json!(code).as_str().unwrap_or_default().to_owned();
-            vec![format!(
-                "it failed with `{}` and fails with `{}`",
-                code(before.code),
-                error_text(now)
-            )]
+            let before = before.code.as_str();
+            vec![format!("it failed with `{before}` and fails with `{}`", error_text(now))]
         }
         (RunEnd::Error(before), Ok(_)) => {
             vec![format!("it failed with `{}` and gives a value", before.message)]
@@ -52,7 +44,7 @@ pub(super) fn compare(before: &RunEnd, now: &RunReport) -> Vec<String> {
 }
 
 fn error_text(error: &RunError) -> String {
-    format!("{}: {}", json!(error.code).as_str().unwrap_or_default(), error.message)
+    format!("{}: {}", error.code.as_str(), error.message)
 }
 
 #[derive(Clone, Copy)]
@@ -62,16 +54,16 @@ enum ComparisonBasis {
 }
 
 impl ComparisonBasis {
-    fn describe_difference(self, place: &str, wanted: &Value, now: &Value) -> String {
+    fn describe_difference(self, place: &str, expected: &Value, now: &Value) -> String {
         let place = if place.is_empty() { "the value".to_owned() } else { format!("`{place}`") };
-        let (wanted, now) = (short(wanted), short(now));
+        let (expected, now) = (short(expected), short(now));
         match self {
-            Self::Before => format!("{place} was `{wanted}` and is `{now}`"),
-            Self::Expectation => format!("{place} is `{now}`, expected `{wanted}`"),
+            Self::Before => format!("{place} was `{expected}` and is `{now}`"),
+            Self::Expectation => format!("{place} is `{now}`, expected `{expected}`"),
         }
     }
 
-    /// What is said of a place that only the other side has, and that only this side has.
+    /// The words for a place that only the other side has, and that only this side has.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Before => ("is gone", "is new"),
@@ -112,19 +104,14 @@ fn differences(against: ComparisonBasis, place: &str, before: &Value, now: &Valu
 }
 
 fn short(value: &Value) -> String {
-    let text = value.to_string();
-    let cut: String = text.chars().take(120).collect();
-    if cut.len() < text.len() { format!("{cut}…") } else { cut }
+    raw::cut(&value.to_string(), 120)
 }
 
 impl TestExpectation {
     pub(super) fn failures(&self, report: &RunReport) -> Vec<String> {
         let mut unmet = Vec::new();
         let outcome = &report.envelope.outcome;
-        let value = outcome
-            .as_ref()
-            .ok()
-            .map(|value| serde_json::from_str::<Value>(value.get()).unwrap_or_default());
+        let value = outcome.as_ref().ok().map(|value| raw::value(value).unwrap_or_default());
         match (&self.error, outcome) {
             (Some(code), Err(error)) => {
                 let own = json!(error.code);
@@ -139,21 +126,25 @@ impl TestExpectation {
             }
             (None, Ok(_)) => {}
         }
-        if let (Some(wanted), Some(value)) = (&self.value, &value)
-            && wanted != value
+        if let (Some(expected), Some(value)) = (&self.value, &value)
+            && expected != value
         {
-            unmet.extend(differences(ComparisonBasis::Expectation, "", wanted, value));
+            unmet.extend(differences(ComparisonBasis::Expectation, "", expected, value));
         }
         if let (Some(part), Some(value)) = (&self.contains, &value)
             && !contains(value, part)
         {
             unmet.push(format!("`{}` is not in `{}`", short(part), short(value)));
         }
-        if let Some(wanted) = &self.calls {
+        if let Some(expected) = &self.calls {
             let made: Vec<String> = report.calls.iter().map(target).collect();
-            if *wanted != made {
+            if *expected != made {
                 let list = |calls: &[String]| calls.join(", ");
-                unmet.push(format!("expected the calls [{}], got [{}]", list(wanted), list(&made)));
+                unmet.push(format!(
+                    "expected the calls [{}], got [{}]",
+                    list(expected),
+                    list(&made)
+                ));
             }
         }
         unmet

@@ -40,7 +40,7 @@ struct RecordScrubber {
 
 impl FinishedRun {
     pub(crate) fn new(
-        begun: RunRecord,
+        started: RunRecord,
         report: &mut RunReport,
         definitions: Vec<Arc<Definition>>,
     ) -> Self {
@@ -55,13 +55,13 @@ impl FinishedRun {
             diagnostics: diagnostics.clone(),
             logs: first_logs(&report.logs),
             moments,
-            ..begun
+            ..started
         };
         Self { record, outcome: Some(outcome.clone()), calls, definitions }
     }
 
-    pub(crate) fn cancelled(begun: RunRecord, definitions: Vec<Arc<Definition>>) -> Self {
-        let record = RunRecord { id: uuid::Uuid::now_v7().to_string(), ..begun };
+    pub(crate) fn cancelled(started: RunRecord, definitions: Vec<Arc<Definition>>) -> Self {
+        let record = RunRecord { id: uuid::Uuid::now_v7().to_string(), ..started };
         Self { record, outcome: None, calls: Vec::new(), definitions }
     }
 
@@ -112,7 +112,8 @@ impl FinishedRun {
             .or_else(|| found.then(|| because("it contained a secret, which is not stored"))?)
             .or_else(|| too_large.then(|| because("its results are too large to store"))?)
             .or(stopped.and_then(because));
-        let logs = cleaner.logs(record.logs);
+        let clean = |entry: LogEntry| LogEntry { message: cleaner.text(entry.message), ..entry };
+        let logs = record.logs.into_iter().map(clean).collect();
         RunRecord { state, code, calls, end, logs, unrepeatable, ..record }
     }
 }
@@ -193,11 +194,6 @@ impl RecordScrubber {
             other => other,
         };
         call
-    }
-
-    fn logs(&mut self, logs: Vec<LogEntry>) -> Vec<LogEntry> {
-        let clean = |entry: LogEntry| LogEntry { message: self.text(entry.message), ..entry };
-        logs.into_iter().map(clean).collect()
     }
 }
 

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json, value::RawValue};
 
-use crate::{SessionScope, ViewPolicy, consent::shorten, redact::redacted};
+use crate::{SessionScope, ViewPolicy, consent::shorten, raw, redact::redacted};
 
 /// The file format version. Others are not read.
 pub(crate) const RECORD_VERSION: u32 = 1;
@@ -227,9 +227,7 @@ impl RunRecord {
             "durationMs": self.duration_ms,
             "headline": self.headline(),
         });
-        if let Some(reason) = &self.unrepeatable {
-            item["unrepeatable"] = json!(reason);
-        }
+        raw::put_some(&mut item, "unrepeatable", self.unrepeatable.as_ref());
         item
     }
 
@@ -249,26 +247,18 @@ impl RunRecord {
             "calls": self.calls.iter().map(RecordedCall::shown).collect::<Vec<_>>(),
             "diagnostics": self.diagnostics,
         });
-        let mut put = |key: &str, value: Value| shown[key] = value;
-        let optional = [("session", &self.session), ("after", &self.after)];
-        for (key, text) in optional.into_iter().chain([("unrepeatable", &self.unrepeatable)]) {
-            if let Some(text) = text {
-                put(key, json!(text));
-            }
-        }
+        raw::put_some(&mut shown, "session", self.session.as_ref());
+        raw::put_some(&mut shown, "after", self.after.as_ref());
+        raw::put_some(&mut shown, "unrepeatable", self.unrepeatable.as_ref());
         match &self.end {
-            RunEnd::Value(value) => {
-                put("value", clean(serde_json::from_str(value.get()).unwrap_or_default()));
-            }
-            RunEnd::LargeValue { bytes, .. } => put("valueBytes", json!(bytes)),
-            RunEnd::Error(error) => put("error", clean(json!(error))),
+            RunEnd::Value(value) => shown["value"] = clean(raw::value(value).unwrap_or_default()),
+            RunEnd::LargeValue { bytes, .. } => shown["valueBytes"] = json!(bytes),
+            RunEnd::Error(error) => shown["error"] = clean(json!(error)),
             RunEnd::Nothing => {}
         }
-        let logs = self
-            .logs
-            .iter()
-            .map(|entry| json!({ "level": entry.level, "message": redacted(&entry.message) }));
-        put("logs", logs.collect());
+        let log =
+            |entry: &LogEntry| json!({ "level": entry.level, "message": redacted(&entry.message) });
+        shown["logs"] = self.logs.iter().map(log).collect();
         shown
     }
 
@@ -295,9 +285,7 @@ impl RecordedCall {
             "startedMs": self.started_ms,
             "durationMs": self.duration_ms,
         });
-        if let Some(bytes) = bytes {
-            shown["answerBytes"] = json!(bytes);
-        }
+        raw::put_some(&mut shown, "answerBytes", bytes);
         if let RecordedOutcome::Held(failure) = &self.outcome {
             let approval = failure.details.as_ref().and_then(|details| details.get("approval"));
             shown["approval"] = approval.and_then(|one| one.get("id")).cloned().unwrap_or_default();

@@ -1,104 +1,51 @@
 //! Runs code and records it.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync::Arc;
 
-use async_trait::async_trait;
-use capdeck_backend::{CallError, ErrorCode};
+use capdeck_backend::CallError;
 use capdeck_definition::{Definition, sha256_hex};
 use capdeck_sandbox::{
-    CallFailure, CallHandler, CallOutcome, CallRecord, CallRequest, CapabilityDirectory, CellRun,
-    HandlerResponse, RunErrorCode, RunReport, SandboxPool, SessionChoice, TimerPace,
+    CallHandler, CallOutcome, CallRecord, CapabilityDirectory, CellRun, RunErrorCode, RunReport,
+    SandboxPool, SessionChoice, TimerPace,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tokio::sync::watch;
 
 use super::{
-    RecordedCall, RunEnd, RunJournal, RunRecord, RunState,
-    finished_run::{FinishedRun, MAX_ANSWER_BYTES},
-    record::RECORD_VERSION,
-    recovery,
-    run_store::RunLimits,
+    RecordedCall, RunEnd, RunJournal, RunRecord, RunState, finished_run::FinishedRun,
+    record::RECORD_VERSION, recovery, run_store::RunLimits,
 };
-use crate::{
-    RequestContext, SessionScope,
-    durable::blocking,
-    flow::{FlowGuard, GuardedCalls},
-};
+use crate::{RequestContext, SessionScope, code_mode::SandboxBridge, durable::blocking};
 
 #[derive(Clone, Copy)]
 pub(crate) struct RunEnvironment<'a> {
     pub(crate) pool: &'a SandboxPool,
     pub(crate) directory: &'a dyn CapabilityDirectory,
-    pub(crate) calls: &'a dyn CallHandler,
-    pub(crate) flow: Option<&'a FlowGuard>,
+    pub(crate) calls: &'a SandboxBridge,
 }
 
 impl RunEnvironment<'_> {
     pub(super) async fn run(&self, run: CellRun, calls: &dyn CallHandler) -> RunReport {
-        let watched = GuardedCalls { calls, guard: self.flow };
-        if let Some(guard) = self.flow {
-            guard.begin(&run.code);
-        }
-        let mut report = self.pool.run(run, self.directory, &watched).await;
-        report.envelope.diagnostics.extend(self.flow.iter().flat_map(|guard| guard.diagnostics()));
+        let Some(guard) = self.calls.flow() else {
+            return self.pool.run(run, self.directory, calls).await;
+        };
+        guard.begin(&run.code);
+        let mut report = self.pool.run(run, self.directory, calls).await;
+        report.envelope.diagnostics.extend(guard.diagnostics());
         report
     }
 }
 
-/// Finds the calls that pause a run: those that need a person who could not be asked.
-pub(crate) struct PausableCalls<'a> {
-    calls: &'a dyn CallHandler,
-    /// Bytes of results so far. A run whose results are too large to store cannot be resumed, so it
-    /// does not pause.
-    answered: AtomicUsize,
-}
-
-impl<'a> PausableCalls<'a> {
-    pub(crate) fn new(calls: &'a dyn CallHandler, answered: usize) -> Self {
-        Self { calls, answered: AtomicUsize::new(answered) }
-    }
-}
-
-#[async_trait]
-impl CallHandler for PausableCalls<'_> {
-    async fn call(&self, call: CallRequest) -> HandlerResponse {
-        let answer = self.calls.call(call).await;
-        if let Ok(data) = &answer.outcome {
-            self.answered.fetch_add(data.get().len(), Ordering::Relaxed);
-        }
-        answer
-    }
-
-    fn waiting_for_people(&self) -> Option<watch::Receiver<usize>> {
-        self.calls.waiting_for_people()
-    }
-
-    fn is_waiting(&self, failure: &CallFailure) -> bool {
-        needs_person(failure) && self.answered.load(Ordering::Relaxed) < MAX_ANSWER_BYTES
-    }
-}
-
-fn needs_person(failure: &CallFailure) -> bool {
-    let wanted = || failure.details.as_ref()?.get("requiredCapability").and_then(Value::as_str);
-    failure.code == ErrorCode::ApprovalRequired.as_str()
-        || failure.code == ErrorCode::UnsupportedCapability.as_str()
-            && wanted() == Some("elicitation")
-}
-
 struct UnfinishedRun<'a> {
     request: &'a RequestContext<'a>,
-    begun: Option<RunRecord>,
+    started: Option<RunRecord>,
 }
 
 impl Drop for UnfinishedRun<'_> {
     fn drop(&mut self) {
-        if let Some(begun) = self.begun.take() {
+        if let Some(started) = self.started.take() {
             let limits = run_limits(self.request);
-            let run = FinishedRun::cancelled(begun, definitions(self.request));
+            let run = FinishedRun::cancelled(started, definitions(self.request));
             journal(self.request).record(run, limits);
         }
     }
@@ -113,15 +60,14 @@ pub(crate) async fn run_recorded(
     if request.deck.catalog().config().runs.record == Some(false) {
         return stage.run(run, stage.calls).await;
     }
-    let begun = begin_record(request, &run, stage.directory);
-    run.determinism = Some(begun.determinism(TimerPace::Wait));
-    let mut unfinished = UnfinishedRun { request, begun: Some(begun) };
-    let pausing = PausableCalls::new(stage.calls, 0);
+    let started = begin_record(request, &run, stage.directory);
+    run.determinism = Some(started.determinism(TimerPace::Wait));
+    let mut unfinished = UnfinishedRun { request, started: Some(started) };
     let asked = run.session.clone();
-    let mut report = stage.run(run, &pausing).await;
+    let mut report = stage.run(run, stage.calls).await;
     report.envelope.meta.recovery_ref = recovery::recovery_ref(request, &asked, &report).await;
-    if let Some(begun) = unfinished.begun.take() {
-        end_record(request, begun, &mut report).await;
+    if let Some(started) = unfinished.started.take() {
+        end_record(request, started, &mut report).await;
     }
     report
 }
@@ -185,18 +131,18 @@ fn begin_record(
 /// error of a paused one says how to resume it.
 pub(super) async fn end_record(
     request: &RequestContext<'_>,
-    begun: RunRecord,
+    started: RunRecord,
     report: &mut RunReport,
 ) {
     let meta = &report.envelope.meta;
     if let Some(session) = &meta.session_id {
         journal(request).note_last_run(session.as_str(), &meta.run_id);
     }
-    let is_resumed = begun.state == RunState::Paused;
+    let is_resumed = started.state == RunState::Paused;
     let is_paused =
         matches!(&report.envelope.outcome, Err(error) if error.code == RunErrorCode::Paused);
     let waiting = if is_paused { waiting_calls(&report.calls) } else { Vec::new() };
-    let ended = FinishedRun::new(begun, report, definitions(request));
+    let ended = FinishedRun::new(started, report, definitions(request));
     let limits = run_limits(request);
     if !is_paused && !is_resumed {
         journal(request).record(ended, limits);

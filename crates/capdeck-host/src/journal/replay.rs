@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use capdeck_catalog::sha256_hex;
 use capdeck_sandbox::{CallFailure, CallHandler, CallRequest, DeckOperation, HandlerResponse};
 use parking_lot::Mutex;
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 use tokio::sync::watch;
 
 use super::record::{RecordedCall, RecordedOutcome};
@@ -19,7 +19,7 @@ pub(crate) struct ExpectedCall {
     pub(crate) method: DeckOperation,
     pub(crate) args: ExpectedArgs,
     pub(crate) target: String,
-    pub(crate) answer: Option<(usize, RecordedAnswer)>,
+    pub(crate) answer: Option<(usize, HandlerResponse)>,
 }
 
 #[derive(Debug)]
@@ -27,12 +27,6 @@ pub(crate) enum ExpectedArgs {
     Digest(String),
     /// Arguments written by a person; a redacted member matches anything.
     Like(Value),
-}
-
-#[derive(Debug, Clone)]
-pub(crate) struct RecordedAnswer {
-    pub(crate) outcome: Result<Box<RawValue>, CallFailure>,
-    pub(crate) meta: Option<Box<RawValue>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +37,6 @@ pub(crate) enum ReplayStrictness {
 }
 
 pub(crate) struct CallReplay<'a> {
-    calls: Vec<ExpectedCall>,
     strictness: ReplayStrictness,
     live: Option<&'a dyn CallHandler>,
     answers: usize,
@@ -53,16 +46,10 @@ pub(crate) struct CallReplay<'a> {
 
 #[derive(Debug, Default)]
 struct ReplayState {
+    /// `None` for those that were made again.
+    calls: Vec<Option<ExpectedCall>>,
     made: usize,
-    used: Vec<bool>,
     diverged: Option<String>,
-}
-
-enum ReplayStep {
-    Answer(usize, RecordedAnswer),
-    Live,
-    Wait,
-    Diverged(String),
 }
 
 impl From<RecordedCall> for ExpectedCall {
@@ -78,7 +65,7 @@ impl From<RecordedCall> for ExpectedCall {
         let answer = call
             .place
             .zip(outcome)
-            .map(|(place, outcome)| (place, RecordedAnswer { outcome, meta: call.meta }));
+            .map(|(place, outcome)| (place, HandlerResponse { outcome, meta: call.meta }));
         Self {
             capability: call.capability,
             method: call.method,
@@ -92,9 +79,9 @@ impl From<RecordedCall> for ExpectedCall {
 impl<'a> CallReplay<'a> {
     pub(crate) fn offline(calls: Vec<ExpectedCall>, strictness: ReplayStrictness) -> Self {
         let answers = calls.iter().filter(|call| call.answer.is_some()).count();
-        let state = ReplayState { used: vec![false; calls.len()], ..ReplayState::default() };
-        let turn = watch::Sender::default();
-        Self { calls, strictness, live: None, answers, state: Mutex::new(state), turn }
+        let calls = calls.into_iter().map(Some).collect();
+        let state = Mutex::new(ReplayState { calls, ..ReplayState::default() });
+        Self { strictness, live: None, answers, state, turn: watch::Sender::default() }
     }
 
     /// Answers from the record first; calls without a recorded result are made now.
@@ -111,50 +98,39 @@ impl<'a> CallReplay<'a> {
         if self.strictness == ReplayStrictness::AnyOrder {
             return None;
         }
-        let missing = self.calls.get(state.made)?;
+        let missing = state.calls.get(state.made)?.as_ref()?;
         Some(format!("it did not make the recorded call {}, `{}`", state.made + 1, missing.target))
     }
 
-    fn step(&self, request: &CallRequest) -> ReplayStep {
+    /// The recorded answer of a call and its place among the answers. `None` for a call that has
+    /// none, an error for one that is not in the record.
+    fn recorded(&self, request: &CallRequest) -> Result<Option<(usize, HandlerResponse)>, String> {
         let mut state = self.state.lock();
         if let Some(diverged) = &state.diverged {
-            return ReplayStep::Diverged(diverged.clone());
+            return Err(diverged.clone());
         }
         let number = state.made;
         state.made += 1;
-        let in_order = self.calls.get(number).filter(|known| {
-            known.fits(request) && !state.used.get(number).copied().unwrap_or_default()
-        });
+        let fits = |known: &mut ExpectedCall| known.fits(request);
+        let in_order = state.calls.get_mut(number).and_then(|known| known.take_if(fits));
         let found = match (in_order, self.strictness) {
-            (Some(known), _) => Some((number, known)),
-            (None, ReplayStrictness::Exact) => None,
             (None, ReplayStrictness::AnyOrder) => {
                 // The recorded order of results belongs to another order of calls.
                 self.turn.send_replace(usize::MAX);
-                let unused = |(index, _): &(usize, &ExpectedCall)| {
-                    !state.used.get(*index).copied().unwrap_or(true)
-                };
-                let mut others = self.calls.iter().enumerate().filter(unused);
-                others.find(|(_, known)| known.fits(request))
+                state.calls.iter_mut().find_map(|known| known.take_if(fits))
             }
+            (in_order, _) => in_order,
         };
-        if let Some((index, known)) = found {
-            if let Some(used) = state.used.get_mut(index) {
-                *used = true;
-            }
-            return match (&known.answer, self.live) {
-                (Some((place, answer)), _) => ReplayStep::Answer(*place, answer.clone()),
-                (None, Some(_)) => ReplayStep::Live,
-                (None, None) => ReplayStep::Wait,
-            };
+        if let Some(known) = found {
+            return Ok(known.answer);
         }
-        if self.live.is_some() && number >= self.calls.len() {
-            return ReplayStep::Live;
+        if self.live.is_some() && number >= state.calls.len() {
+            return Ok(None);
         }
         let args: Value = raw::parse(&request.args).unwrap_or_default();
         let made = RecordedCall::name(request.capability.as_deref(), request.method, &args);
-        let diverged = match self.calls.get(number) {
-            Some(known) if self.strictness == ReplayStrictness::Exact => {
+        let diverged = match state.calls.get(number) {
+            Some(Some(known)) if self.strictness == ReplayStrictness::Exact => {
                 let same = known.capability == request.capability && known.method == request.method;
                 let with = if same { " with other arguments" } else { "" };
                 format!(
@@ -166,7 +142,7 @@ impl<'a> CallReplay<'a> {
             _ => format!("call {} is `{made}`, which has no recorded result", number + 1),
         };
         state.diverged = Some(diverged.clone());
-        ReplayStep::Diverged(diverged)
+        Err(diverged)
     }
 
     async fn turn(&self, place: usize) {
@@ -179,21 +155,18 @@ impl<'a> CallReplay<'a> {
 #[async_trait]
 impl CallHandler for CallReplay<'_> {
     async fn call(&self, call: CallRequest) -> HandlerResponse {
-        match self.step(&call) {
-            ReplayStep::Answer(place, RecordedAnswer { outcome, meta }) => {
+        match (self.recorded(&call), self.live) {
+            (Ok(Some((place, answer))), _) => {
                 self.turn(place).await;
                 self.turn.send_modify(|turn| *turn = turn.saturating_add(1));
-                HandlerResponse { outcome, meta }
+                answer
             }
-            ReplayStep::Live => match self.live {
-                Some(live) => {
-                    self.turn(self.answers).await;
-                    live.call(call).await
-                }
-                None => std::future::pending().await,
-            },
-            ReplayStep::Wait => std::future::pending().await,
-            ReplayStep::Diverged(why) => HandlerResponse::failed(CallFailure {
+            (Ok(None), Some(live)) => {
+                self.turn(self.answers).await;
+                live.call(call).await
+            }
+            (Ok(None), None) => std::future::pending().await,
+            (Err(why), _) => HandlerResponse::failed(CallFailure {
                 code: "REPLAY_DIVERGED".to_owned(),
                 message: format!("the run differs from its record: {why}"),
                 details: None,

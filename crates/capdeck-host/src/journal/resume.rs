@@ -6,27 +6,27 @@
 
 use std::{fs::File, sync::Arc, time::Duration};
 
-use capdeck_backend::{CallError, ClientProfile, ErrorCode, NoListener};
+use capdeck_backend::{CallError, ClientProfile, ErrorCode};
 use capdeck_sandbox::{CellRun, EarlierRun, RunError, RunErrorCode, RunReport, TimerPace};
 use jiff::Timestamp;
 
 use super::{
     ReplayError, RunStore, RunStoreError,
     record::{RecordedCall, RecordedOutcome, RecordedScope, RunRecord, RunState},
-    recording::{PausableCalls, RunEnvironment, end_record, journal},
+    recording::{RunEnvironment, end_record, journal},
     replay::{CallReplay, ExpectedCall},
     run_replayer::replay_earlier,
 };
 use crate::{
-    Host, Principal, RequestContext, Session, SessionContinuity, SessionScope, SessionSettings,
-    TaskForm, ViewPolicy, durable::blocking, flow::FlowGuard,
+    Host, Principal, RequestContext, Session, SessionScope, SessionSettings, ViewPolicy,
+    durable::blocking, flow::FlowGuard,
 };
 
-impl Host {
-    /// A session for the person who resumes a recorded run, with the name and the rights of its
-    /// client. `None` where that client could not run code.
-    pub fn session_for_run(&self, run: &RunRecord, client: ClientProfile) -> Option<Arc<Session>> {
-        let scope = match &run.scope {
+impl RunRecord {
+    /// A session for the person who resumes the run, with the name and the rights of its client.
+    /// `None` where that client could not run code.
+    pub fn session(&self, host: &Host, client: ClientProfile) -> Option<Arc<Session>> {
+        let scope = match &self.scope {
             RecordedScope::Deck { exposure, view } => SessionScope::Deck(ViewPolicy {
                 exposure: *exposure,
                 view: view.as_deref().map(Arc::from),
@@ -34,15 +34,10 @@ impl Host {
             RecordedScope::Operator => SessionScope::Operator,
             RecordedScope::Alone { .. } => return None,
         };
-        Some(self.session(SessionSettings {
-            scope,
-            principal: Principal::named(&run.principal),
-            client_name: run.client.clone(),
-            client,
-            listener: Arc::new(NoListener),
-            tasks: TaskForm::Awaited,
-            continuity: SessionContinuity::Connection,
-            access: None,
+        Some(host.session(SessionSettings {
+            principal: Principal::named(&self.principal),
+            client_name: self.client.clone(),
+            ..SessionSettings::local(scope, client)
         }))
     }
 }
@@ -57,27 +52,28 @@ pub(crate) async fn resume_recorded(
     let (host, asked) = (request.host().clone(), id.to_owned());
     let session = request.session();
     let mine = (session.principal.to_string(), RecordedScope::from(&session.scope));
-    let (_claim, chain) = blocking(move || claim(&host.settled_runs(), &asked, &mine)).await??;
+    let (_claim, chain) =
+        blocking(move || claim(&RunStore::settled(&host), &asked, &mine)).await??;
     let Some((paused, earlier)) = chain.split_last() else { return Err(unknown(id)) };
     let session = match replay_earlier(stage.pool, owner, earlier).await {
         Ok(session) => session,
         Err(error) => {
             // Nothing was called, so the run remains paused.
-            save(request, paused.clone()).await?;
+            let (store, record) = (journal(request).store(), paused.clone());
+            blocking(move || store.save(&record)).await?.map_err(|error| stored(&error))?;
             return Err(refused(&error));
         }
     };
-    if let Some(guard) = stage.flow {
-        earlier.iter().for_each(|run| learn(guard, run));
+    if let Some(guard) = stage.calls.flow() {
+        chain.iter().for_each(|run| learn(guard, run));
     }
     let bytes = |call: &RecordedCall| match &call.outcome {
         RecordedOutcome::Data(data) => data.get().len(),
         _ => 0,
     };
-    let known = paused.calls.iter().map(bytes).sum();
-    let pausing = PausableCalls::new(stage.calls, known);
+    stage.calls.add_answered(paused.calls.iter().map(bytes).sum());
     let calls = paused.calls.iter().cloned().map(ExpectedCall::from).collect();
-    let replay = CallReplay::resuming(calls, &pausing);
+    let replay = CallReplay::resuming(calls, stage.calls);
     let run = CellRun {
         timeout: Some(Duration::from_millis(paused.timeout_ms)),
         session,
@@ -99,12 +95,7 @@ pub(crate) async fn resume_recorded(
     Ok(report)
 }
 
-async fn save(request: &RequestContext<'_>, record: RunRecord) -> Result<(), CallError> {
-    let store = journal(request).store();
-    blocking(move || store.save(&record)).await?.map_err(|error| stored(&error))
-}
-
-/// Data of earlier cells is followed, too.
+/// Recorded data is followed, too.
 fn learn(guard: &FlowGuard, run: &RunRecord) {
     guard.begin(&run.code);
     for call in &run.calls {

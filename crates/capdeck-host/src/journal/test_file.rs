@@ -3,13 +3,13 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use capdeck_sandbox::{CallFailure, DeckOperation, ReplayMoment};
+use capdeck_sandbox::{CallFailure, DeckOperation, HandlerResponse, ReplayMoment};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{
     record::{RecordedCall, RecordedOutcome, RunEnd, RunRecord},
-    replay::{ExpectedArgs, ExpectedCall, RecordedAnswer},
+    replay::{ExpectedArgs, ExpectedCall},
 };
 
 /// A test of code mode that needs no server.
@@ -225,7 +225,7 @@ impl TestCall {
         let meta = (!self.meta.is_null()).then(|| raw(&self.meta)).flatten();
         let answer = outcome
             .filter(|_| !self.unanswered)
-            .map(|outcome| (self.place.unwrap_or(index), RecordedAnswer { outcome, meta }));
+            .map(|outcome| (self.place.unwrap_or(index), HandlerResponse { outcome, meta }));
         ExpectedCall {
             capability: self.capability.clone(),
             method: self.method.unwrap_or(DeckOperation::CallTool),

@@ -14,7 +14,7 @@ use serde_json::{Value, json, value::RawValue};
 
 use super::{
     record::RECORD_VERSION,
-    replay::{CallReplay, ExpectedArgs, ExpectedCall, RecordedAnswer, ReplayStrictness},
+    replay::{CallReplay, ExpectedArgs, ExpectedCall, ReplayStrictness},
     run_store::RunLimits,
     *,
 };
@@ -101,13 +101,13 @@ fn broken_and_foreign_files_are_told_of_and_skipped() {
     fs::write(folder.path().join("runs/notes.txt"), "mine").unwrap();
     let listing = store.list().unwrap();
     assert_eq!(listing.runs.len(), 1);
-    let told: Vec<String> = listing.problems.iter().map(ToString::to_string).collect();
-    assert_eq!(told.len(), 3, "{told:?}");
+    let problems: Vec<String> = listing.problems.iter().map(ToString::to_string).collect();
+    assert_eq!(problems.len(), 3, "{problems:?}");
     assert!(
-        told.iter().any(|text| text.contains("`newer`") && text.contains("version 9")),
-        "{told:?}"
+        problems.iter().any(|text| text.contains("`newer`") && text.contains("version 9")),
+        "{problems:?}"
     );
-    assert!(told.iter().any(|text| text.contains("its id is `good`")), "{told:?}");
+    assert!(problems.iter().any(|text| text.contains("its id is `good`")), "{problems:?}");
     assert!(matches!(store.find("half"), Err(RunStoreError::Unreadable { .. })));
 }
 
@@ -167,7 +167,7 @@ fn known(tool: &str, args: &Value, answer: Option<(usize, Value)>) -> ExpectedCa
         args: ExpectedArgs::Like(sent),
         target: format!("files.{tool}"),
         answer: answer
-            .map(|(place, data)| (place, RecordedAnswer { outcome: Ok(raw(&data)), meta: None })),
+            .map(|(place, data)| (place, HandlerResponse { outcome: Ok(raw(&data)), meta: None })),
     }
 }
 
@@ -243,8 +243,8 @@ async fn a_run_that_leaves_the_record_calls_nothing_any_more() {
     assert_eq!(live.0.load(Ordering::Relaxed), 0);
     assert!(replay.divergence().is_some());
     let calls = vec![known("read", &json!({}), Some((0, json!(1))))];
-    let told = CallReplay::offline(calls, ReplayStrictness::Exact).divergence().unwrap();
-    assert_eq!(told, "it did not make the recorded call 1, `files.read`");
+    let divergence = CallReplay::offline(calls, ReplayStrictness::Exact).divergence().unwrap();
+    assert_eq!(divergence, "it did not make the recorded call 1, `files.read`");
 }
 
 #[tokio::test]

@@ -75,7 +75,7 @@ fn says_arguments_are_wrong(text: &str, tool: &Tool) -> bool {
     let words: Vec<&str> =
         text.split(|letter: char| !letter.is_alphanumeric() && letter != '_').collect();
     let is_named = arguments.keys().any(|name| words.contains(&name.to_lowercase().as_str()));
-    is_named && WORDS_BESIDE_A_NAME.iter().any(|wanted| text.contains(wanted))
+    is_named && WORDS_BESIDE_A_NAME.iter().any(|words| text.contains(words))
 }
 
 fn answer(name: &str, tool: &Tool, error: &str, mut rest: RawMembers) -> Option<Box<RawValue>> {
@@ -89,11 +89,8 @@ fn answer(name: &str, tool: &Tool, error: &str, mut rest: RawMembers) -> Option<
         facts["details"] = own;
     }
     let text = json!({ "type": "text", "text": facts.to_string() });
-    let kept = rest.get("content").and_then(|content| raw::value(content));
     let mut content = vec![text];
-    if let Some(Value::Array(kept)) = kept {
-        content.extend(kept);
-    }
+    content.extend(raw::get::<Vec<Value>>(&rest, "content").unwrap_or_default());
     rest.extend(raw::object([
         ("content", json!(content)),
         ("structuredContent", facts),

@@ -35,7 +35,6 @@ fn wrapper_description(definition: &Definition) -> String {
 }
 
 fn input_schema(kind: BackendKind) -> Value {
-    let mcp = kind == BackendKind::Mcp;
     let operations: Vec<&str> = operations_of(kind).map(DeckOperation::wrapper_name).collect();
     let mut properties = json!({
         "operation": { "type": "string", "enum": operations },
@@ -49,43 +48,38 @@ fn input_schema(kind: BackendKind) -> Value {
             "description": "Dotted paths of the result to keep"
         },
     });
-    if mcp && let Some(properties) = properties.as_object_mut() {
-        properties.insert("uri".to_owned(), json!({ "type": "string" }));
-        properties.insert("ref".to_owned(), reference_schema());
-        properties.insert(
-            "argument".to_owned(),
-            json!({
-                "type": "object", "required": ["name", "value"],
-                "properties": { "name": { "type": "string" }, "value": { "type": "string" } }
-            }),
-        );
-        properties.insert(
-            "context".to_owned(),
-            json!({
-                "type": "object",
-                "properties": {
-                    "arguments": { "type": "object", "additionalProperties": { "type": "string" } }
-                }
-            }),
-        );
+    let of_servers = json!({
+        "uri": { "type": "string" },
+        "ref": {
+            "type": "object",
+            "required": ["type"],
+            "properties": {
+                "type": { "type": "string", "enum": ["prompt", "resourceTemplate"] },
+                "name": { "type": "string" },
+                "uri": { "type": "string" }
+            }
+        },
+        "argument": {
+            "type": "object", "required": ["name", "value"],
+            "properties": { "name": { "type": "string" }, "value": { "type": "string" } }
+        },
+        "context": {
+            "type": "object",
+            "properties": {
+                "arguments": { "type": "object", "additionalProperties": { "type": "string" } }
+            }
+        },
+    });
+    if kind == BackendKind::Mcp
+        && let (Some(properties), Value::Object(more)) = (properties.as_object_mut(), of_servers)
+    {
+        properties.extend(more);
     }
     json!({
         "type": "object",
         "properties": properties,
         "required": ["operation"],
         "additionalProperties": false,
-    })
-}
-
-fn reference_schema() -> Value {
-    json!({
-        "type": "object",
-        "required": ["type"],
-        "properties": {
-            "type": { "type": "string", "enum": ["prompt", "resourceTemplate"] },
-            "name": { "type": "string" },
-            "uri": { "type": "string" }
-        }
     })
 }
 

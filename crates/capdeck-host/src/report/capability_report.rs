@@ -9,8 +9,8 @@ use capdeck_definition::Exposure;
 use serde_json::{Value, json};
 
 use crate::{
-    Host, ItemStatus, ListItem, PinReview, ToolRoute, View, ViewPolicy, known_capability,
-    list_items, raw,
+    HealthStatus, Host, ItemStatus, LastFailure, ListItem, PinReview, ToolRoute, View, ViewPolicy,
+    known_capability, list_items, raw,
 };
 
 /// The report about one capability.
@@ -55,11 +55,16 @@ impl CapabilityReport {
         let capability = known_capability(host, id)?;
         let view = host.view(&ViewPolicy::default(), client);
         let review = review(host, &capability)?;
-        let about = ToolReportContext { catalog: &catalog, view: &view, review: &review, client };
-        let tool = tool.map(|name| about.account(&capability, name)).transpose()?;
-        let failure = host.last_failure(id);
+        let tool = match tool {
+            Some(name) => {
+                let tool = tool_of(&catalog, &capability, name)?;
+                Some(describe(&catalog, &view, &review, client, &capability, tool))
+            }
+            None => None,
+        };
+        let failure = LastFailure::of(host, id);
         Ok(CapabilityReport {
-            item: ListItem::of(&capability, host.health(&capability)),
+            item: ListItem::of(&capability, HealthStatus::of(host, &capability)),
             exposure_from: match (capability.definition.exposure, capability.exposure_is_explicit) {
                 (Some(_), _) => "its own file",
                 (None, true) => "the deck's config",
@@ -92,10 +97,8 @@ impl CapabilityReport {
         raw::put_some(&mut shown, "exposureFrom", exposure_from);
         raw::put_some(&mut shown, "seen", self.seen.as_ref());
         raw::put_some(&mut shown, "tool", self.tool.as_ref());
-        let pins = Some(&self.pins).filter(|pins| !pins.is_empty());
-        raw::put_some(&mut shown, "pins", pins);
-        let left_out = Some(&self.left_out).filter(|left_out| !left_out.is_empty());
-        raw::put_some(&mut shown, "problems", left_out);
+        raw::put_list(&mut shown, "pins", &self.pins);
+        raw::put_list(&mut shown, "problems", &self.left_out);
         let failure = self.last_failure.as_ref();
         let failure = failure.map(|(at, message)| json!({ "at": at, "message": message }));
         raw::put_some(&mut shown, "lastFailure", failure);
@@ -105,7 +108,7 @@ impl CapabilityReport {
 
 fn review(host: &Host, capability: &Capability) -> Result<PinReview, CallError> {
     let id = &capability.definition.id;
-    host.review_pins(capability).map_err(|error| {
+    PinReview::of(host, capability).map_err(|error| {
         let message = format!("the pins of `{id}` cannot be read: {error}");
         CallError::invalid_config(message)
             .hint(format!("approve the current tools with: capdeck pins approve {id}"))
@@ -168,43 +171,34 @@ fn pin_notes(review: &PinReview) -> Vec<String> {
     notes
 }
 
-struct ToolReportContext<'a> {
-    catalog: &'a Catalog,
-    view: &'a View,
-    review: &'a PinReview,
-    client: &'a str,
-}
-
-impl ToolReportContext<'_> {
-    fn account(&self, capability: &Capability, name: &str) -> Result<Value, CallError> {
-        let id = capability.definition.id.as_str();
-        let tool = tool_of(self.catalog, capability, name)?;
-        let agent_name = self.view.name_of(id, name);
-        let listed = matches!(self.view.route(&agent_name), Some(ToolRoute::Tool { .. }));
-        let ruling = self.ruling(capability, tool);
-        let mut account = json!({
-            "name": name,
-            "agentName": agent_name,
-            "listed": listed,
-            "policy": ruling.effect,
-            "policyBecause": because(ruling),
-        });
-        let ids = self.catalog.with_sets(capability);
-        if self.catalog.parts().is_shelved(capability, &ids, name) {
-            account["requiredBySkill"] = json!(false);
-        }
-        let held = self.review.held.get(name).map(|reason| reason.as_str());
-        raw::put_some(&mut account, "held", held);
-        raw::put_some(&mut account, "hiddenText", self.review.hidden.get(name));
-        Ok(account)
+/// How agents see a tool, and what the policy says about it for a client of this name.
+fn describe(
+    catalog: &Catalog,
+    view: &View,
+    review: &PinReview,
+    client: &str,
+    capability: &Capability,
+    tool: &Tool,
+) -> Value {
+    let (id, name) = (capability.definition.id.as_str(), tool.name());
+    let (policy, ids) = (&catalog.config().policy, catalog.with_sets(capability));
+    let subject = CallSubject { capabilities: &ids, tool: name, definition: Some(tool) };
+    let ruling = RuleClearance::of(policy, &[client]).rule_on(policy, &subject);
+    let agent_name = view.name_of(id, name);
+    let mut described = json!({
+        "name": name,
+        "agentName": agent_name,
+        "listed": matches!(view.route(&agent_name), Some(ToolRoute::Tool { .. })),
+        "policy": ruling.effect,
+        "policyBecause": because(ruling),
+    });
+    if catalog.parts().is_shelved(capability, &ids, name) {
+        described["requiredBySkill"] = json!(false);
     }
-
-    fn ruling(&self, capability: &Capability, tool: &Tool) -> PolicyDecision {
-        let policy = &self.catalog.config().policy;
-        let ids = self.catalog.with_sets(capability);
-        let subject = CallSubject { capabilities: &ids, tool: tool.name(), definition: Some(tool) };
-        RuleClearance::of(policy, &[self.client]).rule_on(policy, &subject)
-    }
+    let held = review.held.get(name).map(|reason| reason.as_str());
+    raw::put_some(&mut described, "held", held);
+    raw::put_some(&mut described, "hiddenText", review.hidden.get(name));
+    described
 }
 
 fn because(ruling: PolicyDecision) -> String {

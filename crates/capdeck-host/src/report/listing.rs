@@ -171,7 +171,7 @@ fn chaos_of(backend: &Backend) -> Option<String> {
     server.chaos.as_ref().map(ChaosConfig::summary)
 }
 
-fn state_of(capability: &Capability) -> (ItemStatus, Option<String>, Option<String>) {
+pub(crate) fn state_of(capability: &Capability) -> (ItemStatus, Option<String>, Option<String>) {
     let definition = &capability.definition;
     let state = |status: ItemStatus, reason: &str, next_step: &str| {
         (status, Some(reason.to_owned()), Some(next_step.to_owned()))

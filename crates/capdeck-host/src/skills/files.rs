@@ -27,14 +27,10 @@ pub(crate) struct DeckSkill {
 
 struct SkillFile {
     uri: String,
-    place: SkillFileSource,
+    /// `None` for the built-in one.
+    path: Option<PathBuf>,
     digest: String,
     size: u64,
-}
-
-enum SkillFileSource {
-    BuiltIn,
-    Disk(PathBuf),
 }
 
 /// The built-in skill, then the person's, then the project's if it is trusted. A later one replaces
@@ -74,7 +70,7 @@ fn built_in() -> Option<DeckSkill> {
     let name = frontmatter.get("name")?.as_str()?.to_owned();
     let file = SkillFile {
         uri: format!("{DECK_SKILL_PREFIX}{name}/SKILL.md"),
-        place: SkillFileSource::BuiltIn,
+        path: None,
         digest: digest(BUILT_IN.as_bytes()),
         size: BUILT_IN.len() as u64,
     };
@@ -121,12 +117,12 @@ fn file(folder: &Path, name: &str, path: PathBuf) -> Result<SkillFile, String> {
     let below = below.ok_or_else(|| format!("`{}` is not a plain name", path.display()))?;
     let uri = format!("{DECK_SKILL_PREFIX}{name}/{below}");
     let (digest, size) = (digest(&bytes), bytes.len() as u64);
-    Ok(SkillFile { uri, place: SkillFileSource::Disk(path), digest, size })
+    Ok(SkillFile { uri, path: Some(path), digest, size })
 }
 
 impl DeckSkill {
     pub(super) fn is_built_in(&self) -> bool {
-        self.files.iter().any(|file| matches!(file.place, SkillFileSource::BuiltIn))
+        self.files.iter().any(|file| file.path.is_none())
     }
 
     pub(super) fn name(&self) -> Option<&str> {
@@ -148,10 +144,7 @@ impl DeckSkill {
 
     pub(super) fn read(&self, uri: &str) -> Option<Result<Value, CallError>> {
         let file = self.files.iter().find(|file| file.uri == uri)?;
-        let bytes = match &file.place {
-            SkillFileSource::BuiltIn => Ok(BUILT_IN.as_bytes().to_vec()),
-            SkillFileSource::Disk(path) => fs::read(path),
-        };
+        let bytes = file.path.as_ref().map_or_else(|| Ok(BUILT_IN.into()), fs::read);
         let bytes = match bytes {
             Ok(bytes) if digest(&bytes) == file.digest => bytes,
             Ok(_) | Err(_) => {

@@ -11,12 +11,12 @@ use super::{
     HostTask, TaskForm, errors,
     followed_task::FollowedTask,
     notices,
-    support::{ToolTaskSupport, has_extension, offers_core},
+    support::{ToolTaskSupport, declares_tasks, has_extension, offers_core},
     task_state::{self, TaskState},
-    task_store::NewTask,
+    task_store::{TaskEntry, TaskKey},
     translated_task::{CompletedTask, TaskTarget, TranslatedTask},
 };
-use crate::{RequestContext, backend_times::answer_time, pool::ConnectionLease, raw};
+use crate::{RequestContext, discover::answer_time, pool::ConnectionLease, raw};
 
 const PERSON_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
@@ -53,10 +53,7 @@ pub(crate) async fn call_tool(calling: TaskCall<'_>, call: ToolCall<'_>) -> raw:
         }
         (TaskForm::Extension, false) => call_core_server(calling, call).await,
         (TaskForm::Core, true) => call_extension_server(calling, call).await,
-        (TaskForm::Awaited, false) if runs_only_as_task(&calling) => {
-            await_core_server(&calling, call).await
-        }
-        (TaskForm::Awaited, false) => calling.lease.call_tool(call, calling.context).await,
+        (TaskForm::Awaited, false) => await_core_server(&calling, call).await,
         (TaskForm::Awaited, true) => await_extension_server(&calling, call).await,
     }
 }
@@ -69,7 +66,7 @@ async fn call_core_server(calling: TaskCall<'_>, mut call: ToolCall<'_>) -> raw:
     let support = ToolTaskSupport::of(tool);
     let may_be_task = support != ToolTaskSupport::Forbidden
         && lease.server().is_some_and(|facts| offers_core(&facts));
-    match (may_be_task, support, request.session().declares_tasks()) {
+    match (may_be_task, support, declares_tasks(request.session())) {
         (true, _, true) => {}
         (true, ToolTaskSupport::Required, false) => {
             return Err(errors::undeclared(&format!("`{}` runs only as a task and", call.name)));
@@ -82,8 +79,8 @@ async fn call_core_server(calling: TaskCall<'_>, mut call: ToolCall<'_>) -> raw:
     let audience = request.connections().audience().clone();
     let followed = Arc::new(FollowedTask::new(seen.id, Arc::new(lease), audience));
     let mut shown = raw::object([("resultType", json!("task"))]);
-    shown.extend(task_state::to_extension(task, followed.id()));
-    let (id, task) = (followed.id().to_owned(), HostTask::Followed(followed));
+    shown.extend(task_state::to_extension(task, &followed.id));
+    let (id, task) = (followed.id.clone(), HostTask::Followed(followed));
     hand_out(request, capability, &id, seen.ttl, task, None);
     raw::text(&shown)
 }
@@ -92,9 +89,9 @@ async fn call_core_server(calling: TaskCall<'_>, mut call: ToolCall<'_>) -> raw:
 /// completed task.
 async fn call_extension_server(calling: TaskCall<'_>, mut call: ToolCall<'_>) -> raw::Answer {
     let TaskCall { request, lease, capability, context, .. } = calling;
-    let (name, wish) = (call.name, call.rest.shift_remove("task"));
+    let (name, options) = (call.name, call.rest.shift_remove("task"));
     let has_tasks = || lease.server().is_some_and(|facts| has_extension(&facts.capabilities));
-    let Some(wish) = wish.filter(|_| has_tasks()) else {
+    let Some(options) = options.filter(|_| has_tasks()) else {
         let outcome = lease.call_tool(call, context).await;
         return outcome.map_err(|error| match errors::wants_extension(&error) {
             true => errors::task_required(name),
@@ -111,12 +108,12 @@ async fn call_extension_server(calling: TaskCall<'_>, mut call: ToolCall<'_>) ->
             task_state::to_core(&created)
         }
         None => {
-            let kept = Arc::new(CompletedTask::new(result, &wish));
+            let task = Arc::new(CompletedTask::new(result, &options));
             let id = uuid::Uuid::new_v4().to_string();
             // Every task begins as working.
-            let begun = kept.shown(&id, "working");
-            hand_out(request, capability, &id, Some(kept.ttl), HostTask::Completed(kept), None);
-            begun
+            let shown = task.shown(&id, "working");
+            hand_out(request, capability, &id, Some(task.ttl), HostTask::Completed(task), None);
+            shown
         }
     };
     raw::text(&BTreeMap::from([("task", task)]))
@@ -153,29 +150,24 @@ fn hand_out(
     task: HostTask,
     lease: Option<Arc<ConnectionLease>>,
 ) {
-    let is_watched = matches!(task, HostTask::Translated(_));
+    let is_watched = task.is_translated();
     let session = request.session();
-    session.host.0.tasks.add(NewTask {
-        key: session.task_key(&capability.definition.id, id),
-        session: session.id.clone(),
-        ttl,
-        task,
-        lease,
-        is_watched,
-    });
+    let key = TaskKey::of(session, &capability.definition.id, id);
+    session.host.0.tasks.add(key, TaskEntry::new(&session.id, task, ttl, lease));
     if is_watched {
         // Clients of the core feature get changes without asking.
         notices::report_tasks(session, &capability.definition);
     }
 }
 
-fn runs_only_as_task(calling: &TaskCall<'_>) -> bool {
-    ToolTaskSupport::of(calling.tool) == ToolTaskSupport::Required
-        && calling.lease.server().is_some_and(|facts| offers_core(&facts))
-}
-
+/// Waits for the task of a tool that runs only as one.
 async fn await_core_server(calling: &TaskCall<'_>, mut call: ToolCall<'_>) -> raw::Answer {
-    let TaskCall { lease, context, .. } = calling;
+    let TaskCall { lease, context, tool, .. } = calling;
+    if ToolTaskSupport::of(*tool) != ToolTaskSupport::Required
+        || !lease.server().is_some_and(|facts| offers_core(&facts))
+    {
+        return lease.call_tool(call, context).await;
+    }
     call.rest.extend(raw::object([("task", json!({}))]));
     let result = lease.call_tool(call, context).await?;
     let Some((_, seen)) = task_state::created(&result) else { return Ok(result) };

@@ -15,7 +15,7 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
     MAX_RESULT_WAIT,
-    inbox::{TaskInbox, has_changed},
+    inbox::TaskInbox,
     task_state::{self, TaskState},
 };
 use crate::{audience::ClientAudience, pool::ConnectionLease, raw};
@@ -28,9 +28,9 @@ const QUESTION_TIMEOUT: Duration = Duration::from_millis(700);
 const MAX_ROUNDS: u32 = 3;
 
 pub(crate) struct FollowedTask {
-    id: String,
+    pub(super) id: String,
     /// The server's id. Two processes of one server may use the same.
-    server_id: String,
+    pub(super) server_id: String,
     lease: Arc<ConnectionLease>,
     audience: ClientAudience,
     pub(super) inbox: Arc<TaskInbox>,
@@ -51,14 +51,6 @@ impl FollowedTask {
             audience,
             collecting: Mutex::default(),
         }
-    }
-
-    pub(super) fn id(&self) -> &str {
-        &self.id
-    }
-
-    pub(super) fn is_called(&self, server_id: &str) -> bool {
-        self.server_id == server_id
     }
 
     /// The whole task in the form of the extension, with its open questions or its result.
@@ -138,7 +130,8 @@ impl FollowedTask {
                 return Ok((state, seen));
             }
             self.collect();
-            if !has_changed(&mut changes, QUESTION_TIMEOUT).await {
+            let question = tokio::time::timeout(QUESTION_TIMEOUT, changes.changed()).await;
+            if !matches!(question, Ok(Ok(()))) {
                 return Ok((state, seen));
             }
         }

@@ -1,6 +1,6 @@
 //! The questions of a running task, until its client answers.
 
-use std::{collections::HashSet, time::Duration};
+use std::collections::HashSet;
 
 use async_trait::async_trait;
 use capdeck_backend::{CallError, CallerHandle, ErrorCode};
@@ -79,8 +79,7 @@ impl TaskInbox {
         mut params: RawMembers,
     ) -> Result<(String, oneshot::Receiver<Box<RawValue>>), CallError> {
         task_state::unrelate(&mut params);
-        let wanted =
-            task_state::take_meta(&mut params, INPUT_KEY).and_then(|key| raw::string(&key));
+        let named = task_state::take_meta(&mut params, INPUT_KEY).and_then(|key| raw::string(&key));
         // Links a later notification to its question for a legacy client. Modern clients have no
         // such notification.
         params.shift_remove("elicitationId");
@@ -93,7 +92,7 @@ impl TaskInbox {
                 "too many questions of this task are unanswered",
             ));
         }
-        let mut key = wanted.unwrap_or_default();
+        let mut key = named.unwrap_or_default();
         while key.is_empty() || questions.used.contains(&key) {
             key = format!("question-{}", questions.used.len() + 1);
             if questions.used.contains(&key) {
@@ -140,10 +139,6 @@ impl Drop for TaskQuestionGuard<'_> {
             self.inbox.note_change();
         }
     }
-}
-
-pub(super) async fn has_changed(changes: &mut watch::Receiver<u64>, patience: Duration) -> bool {
-    tokio::time::timeout(patience, changes.changed()).await.is_ok_and(|changed| changed.is_ok())
 }
 
 #[cfg(test)]

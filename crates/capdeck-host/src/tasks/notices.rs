@@ -7,7 +7,7 @@ use capdeck_catalog::RawMembers;
 use capdeck_definition::{CapabilityId, Definition};
 use tokio_util::sync::CancellationToken;
 
-use super::{HostTask, TaskForm, errors, task_state, task_store::FoundTask};
+use super::{HostTask, TaskForm, TaskKey, errors, support::declares_tasks, task_state};
 use crate::{Host, HostEvent, Session, raw, session_connections::SessionConnections};
 
 const REPORT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -28,11 +28,11 @@ pub(crate) fn core_task_changed(
 ) -> bool {
     let id = raw::get::<String>(params, "taskId").unwrap_or_default();
     let found = host.0.tasks.of_server(capability, Some(session), &id);
-    let Some(FoundTask { task: HostTask::Followed(task), key, session, is_watched }) = found else {
-        return false;
-    };
+    let Some((key, entry)) = found else { return false };
+    let HostTask::Followed(task) = &entry.task else { return false };
     task.inbox.note_change();
-    if is_watched {
+    if entry.is_watched() {
+        let (task, session) = (task.clone(), entry.session);
         let host = host.clone();
         tokio::spawn(async move {
             let looking = task.look(&host.0.stop);
@@ -47,8 +47,8 @@ pub(crate) fn core_task_changed(
 
 pub(crate) fn extension_task_changed(host: &Host, capability: &CapabilityId, params: RawMembers) {
     let id = raw::get::<String>(&params, "taskId").unwrap_or_default();
-    if let Some(found) = host.0.tasks.of_server(capability, None, &id) {
-        announce(host, found.key, found.session, params);
+    if let Some((key, entry)) = host.0.tasks.of_server(capability, None, &id) {
+        announce(host, key, entry.session, params);
     }
 }
 
@@ -62,13 +62,13 @@ pub(crate) async fn ask_for_task(
     params: Option<&RawMembers>,
 ) -> Option<raw::Answer> {
     let id = task_state::related(params?)?;
-    let found = host.0.tasks.wait_for(capability, session, &id, EARLY_QUESTION_TIMEOUT).await?;
-    let HostTask::Followed(task) = found.task else { return None };
+    let waiting = host.0.tasks.wait_for(capability, session, &id, EARLY_QUESTION_TIMEOUT);
+    let HostTask::Followed(task) = waiting.await?.1.task else { return None };
     Some(task.inbox.request(method, params.cloned()).await)
 }
 
-fn announce(host: &Host, key: super::TaskKey, session: Arc<str>, task: RawMembers) {
-    let super::TaskKey { capability, owner, .. } = key;
+fn announce(host: &Host, key: TaskKey, session: Arc<str>, task: RawMembers) {
+    let TaskKey { capability, owner, .. } = key;
     host.announce(HostEvent::TaskChanged { capability, owner, session, task: Arc::new(task) });
 }
 
@@ -78,21 +78,21 @@ pub async fn watch_task(
     capability: &CapabilityId,
     id: &str,
 ) -> Result<(), CallError> {
-    let key = session.task_key(capability, id);
+    let key = TaskKey::of(session, capability, id);
     if !session.host.0.tasks.watch(&key) {
         return Err(errors::unknown(id));
     }
     if let Some(HostTask::Passed) = session.host.0.tasks.find(&key) {
         let definition = session.snapshot().capability(capability.as_str())?.definition.clone();
-        let told = update_server_watches(&session.connections, &definition).await;
-        return told.inspect_err(|_| session.host.0.tasks.unwatch(&key));
+        let updated = update_server_watches(&session.connections, &definition).await;
+        return updated.inspect_err(|_| session.host.0.tasks.unwatch(&key));
     }
     Ok(())
 }
 
 /// Unsubscribes from a task.
 pub async fn unwatch_task(session: &Session, capability: &CapabilityId, id: &str) {
-    let key = session.task_key(capability, id);
+    let key = TaskKey::of(session, capability, id);
     session.host.0.tasks.unwatch(&key);
     if let Some(HostTask::Passed) = session.host.0.tasks.find(&key)
         && let Ok(capability) = session.snapshot().capability(capability.as_str())
@@ -111,24 +111,22 @@ pub(super) fn report_tasks(session: &Session, definition: &Arc<Definition>) {
     });
 }
 
-impl Session {
-    /// Rejects a task subscription that the client cannot have.
-    pub fn check_task_listening(&self) -> Result<(), CallError> {
-        match self.tasks == TaskForm::Extension && !self.declares_tasks() {
-            true => Err(errors::undeclared("listening for tasks")),
-            false => Ok(()),
-        }
+/// Rejects a task subscription that the client cannot have.
+pub fn check_listening(session: &Session) -> Result<(), CallError> {
+    match session.tasks == TaskForm::Extension && !declares_tasks(session) {
+        true => Err(errors::undeclared("listening for tasks")),
+        false => Ok(()),
     }
+}
 
-    /// The notification of a changed task for this client, if it gets one.
-    pub fn task_notice(&self, event: &HostEvent) -> Option<(&'static str, RawMembers)> {
-        let HostEvent::TaskChanged { owner, session, task, .. } = event else { return None };
-        match self.tasks {
-            _ if *owner != self.principal => None,
-            TaskForm::Extension => Some((EXTENSION_NOTICE, RawMembers::clone(task))),
-            TaskForm::Core if *session == self.id => Some((CORE_NOTICE, task_state::to_core(task))),
-            TaskForm::Core | TaskForm::Awaited => None,
-        }
+/// The notification of a changed task for this client, if it gets one.
+pub fn notice(client: &Session, event: &HostEvent) -> Option<(&'static str, RawMembers)> {
+    let HostEvent::TaskChanged { owner, session, task, .. } = event else { return None };
+    match client.tasks {
+        _ if *owner != client.principal => None,
+        TaskForm::Extension => Some((EXTENSION_NOTICE, RawMembers::clone(task))),
+        TaskForm::Core if *session == client.id => Some((CORE_NOTICE, task_state::to_core(task))),
+        TaskForm::Core | TaskForm::Awaited => None,
     }
 }
 
@@ -137,7 +135,7 @@ async fn update_server_watches(
     definition: &Arc<Definition>,
 ) -> Result<(), CallError> {
     let tasks = &connections.host.0.tasks;
-    let _order = tasks.telling.lock().await;
+    let _order = tasks.watch_updates.lock().await;
     let context = CallContext::detached(REPORT_TIMEOUT);
     let lease = connections.lease(definition, &CancellationToken::new()).await?;
     lease.watch_tasks(tasks.watched(&definition.id), &context).await

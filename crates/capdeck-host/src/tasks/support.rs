@@ -25,29 +25,27 @@ impl ToolTaskSupport {
     }
 }
 
-impl Session {
-    /// True when the client declared the extension.
-    pub fn declares_tasks(&self) -> bool {
-        has_extension(&self.connections.audience().client().capabilities)
-    }
+/// True when the client declared the extension.
+pub(super) fn declares_tasks(session: &Session) -> bool {
+    has_extension(&session.connections.audience().client().capabilities)
+}
 
-    /// Translates a server's task capabilities into the form that this session's client knows.
-    pub fn describe_tasks(&self, facts: &mut ServerDetails) {
-        match (self.tasks, facts.is_modern()) {
-            (TaskForm::Extension, false) => {
-                let offers = offers_core(facts);
-                facts.capabilities.shift_remove("tasks");
-                if offers {
-                    facts.capabilities = with_extension(&facts.capabilities);
-                }
+/// Translates a server's task capabilities into the form that the client of a session knows.
+pub fn describe_server(session: &Session, facts: &mut ServerDetails) {
+    match (session.tasks, facts.is_modern()) {
+        (TaskForm::Extension, false) => {
+            let offers = offers_core(facts);
+            facts.capabilities.shift_remove("tasks");
+            if offers {
+                facts.capabilities = with_extension(&facts.capabilities);
             }
-            (TaskForm::Core, true) if has_extension(&facts.capabilities) => {
-                facts.capabilities = without_extension(&facts.capabilities);
-                let tasks = json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}});
-                facts.capabilities.extend(raw::object([("tasks", tasks)]));
-            }
-            _ => {}
         }
+        (TaskForm::Core, true) if has_extension(&facts.capabilities) => {
+            facts.capabilities = without_extension(&facts.capabilities);
+            let tasks = json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}});
+            facts.capabilities.extend(raw::object([("tasks", tasks)]));
+        }
+        _ => {}
     }
 }
 

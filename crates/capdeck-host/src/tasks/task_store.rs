@@ -15,7 +15,7 @@ use super::{
     task_state::TaskState,
     translated_task::{CompletedTask, TranslatedTask},
 };
-use crate::{Principal, pool::ConnectionLease};
+use crate::{Principal, Session, pool::ConnectionLease};
 
 /// In all and per principal. The oldest are dropped.
 const MAX_TASKS: usize = 4096;
@@ -33,7 +33,7 @@ pub(crate) struct TaskStore {
     table: Mutex<TaskEntries>,
     added: Notify,
     /// Held while a server is sent its task subscriptions, so that they arrive in order.
-    pub(super) telling: tokio::sync::Mutex<()>,
+    pub(super) watch_updates: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -41,6 +41,13 @@ pub(crate) struct TaskKey {
     pub(super) owner: Principal,
     pub(super) capability: CapabilityId,
     pub(super) id: String,
+}
+
+impl TaskKey {
+    pub(super) fn of(session: &Session, capability: &CapabilityId, id: &str) -> Self {
+        let (owner, capability) = (session.principal.clone(), capability.clone());
+        Self { owner, capability, id: id.to_owned() }
+    }
 }
 
 #[derive(Clone)]
@@ -55,38 +62,59 @@ pub(crate) enum HostTask {
     Completed(Arc<CompletedTask>),
 }
 
-pub(super) struct NewTask {
-    pub(super) key: TaskKey,
-    pub(super) session: Arc<str>,
-    pub(super) ttl: Option<Duration>,
-    pub(super) task: HostTask,
-    /// Prevents an idle connection from being closed while the server works.
-    pub(super) lease: Option<Arc<ConnectionLease>>,
-    pub(super) is_watched: bool,
-}
-
-pub(crate) struct FoundTask {
-    pub(crate) key: TaskKey,
-    pub(crate) session: Arc<str>,
-    pub(super) task: HostTask,
-    pub(super) is_watched: bool,
-}
-
 #[derive(Default)]
 struct TaskEntries(IndexMap<TaskKey, TaskEntry>);
 
-struct TaskEntry {
-    session: Arc<str>,
+#[derive(Clone)]
+pub(crate) struct TaskEntry {
+    pub(super) session: Arc<str>,
     made: Instant,
     expires: Instant,
-    task: HostTask,
+    pub(super) task: HostTask,
     watchers: usize,
+    /// Prevents an idle connection from being closed while the server works.
     _lease: Option<Arc<ConnectionLease>>,
 }
 
+impl TaskEntry {
+    pub(super) fn new(
+        session: &Arc<str>,
+        task: HostTask,
+        ttl: Option<Duration>,
+        lease: Option<Arc<ConnectionLease>>,
+    ) -> Self {
+        let now = Instant::now();
+        Self {
+            session: session.clone(),
+            made: now,
+            expires: expiry(now, now, ttl),
+            watchers: usize::from(task.is_translated()),
+            task,
+            _lease: lease,
+        }
+    }
+
+    pub(super) fn is_watched(&self) -> bool {
+        self.watchers > 0
+    }
+
+    fn result_bytes(&self) -> usize {
+        match &self.task {
+            HostTask::Completed(task) => task.result.get().len(),
+            HostTask::Passed | HostTask::Followed(_) | HostTask::Translated(_) => 0,
+        }
+    }
+}
+
+impl HostTask {
+    pub(super) fn is_translated(&self) -> bool {
+        matches!(self, Self::Translated(_))
+    }
+}
+
 impl TaskStore {
-    pub(super) fn add(&self, task: NewTask) {
-        let gone = self.table.lock().add(task, Instant::now());
+    pub(super) fn add(&self, key: TaskKey, task: TaskEntry) {
+        let gone = self.table.lock().add(key, task);
         // Dropping leases may close connections, so it happens outside the lock.
         drop(gone);
         self.added.notify_waiters();
@@ -113,12 +141,10 @@ impl TaskStore {
         owner: &Principal,
         capability: &CapabilityId,
     ) -> Vec<(TaskKey, HostTask)> {
-        let now = Instant::now();
         let table = self.table.lock();
-        let alive = table.0.iter().filter(|(key, entry)| {
-            key.owner == *owner && key.capability == *capability && entry.expires > now
-        });
-        alive.map(|(key, entry)| (key.clone(), entry.task.clone())).collect()
+        let own =
+            table.alive().filter(|(key, _)| (&key.owner, &key.capability) == (owner, capability));
+        own.map(|(key, entry)| (key.clone(), entry.task.clone())).collect()
     }
 
     pub(super) fn watch(&self, key: &TaskKey) -> bool {
@@ -135,12 +161,10 @@ impl TaskStore {
     }
 
     pub(super) fn watched(&self, capability: &CapabilityId) -> Vec<String> {
-        let now = Instant::now();
         let table = self.table.lock();
-        let watched = table.0.iter().filter(|(key, entry)| {
+        let watched = table.alive().filter(|(key, entry)| {
             key.capability == *capability
-                && entry.watchers > 0
-                && entry.expires > now
+                && entry.is_watched()
                 && matches!(entry.task, HostTask::Passed | HostTask::Translated(_))
         });
         watched.map(|(key, _)| key.id.clone()).collect()
@@ -152,26 +176,19 @@ impl TaskStore {
         capability: &CapabilityId,
         session: Option<&Arc<str>>,
         id: &str,
-    ) -> Option<FoundTask> {
-        let now = Instant::now();
+    ) -> Option<(TaskKey, TaskEntry)> {
         let table = self.table.lock();
         let is_it = |key: &TaskKey, entry: &TaskEntry| {
             let same = match &entry.task {
-                HostTask::Followed(followed) => followed.is_called(id),
+                HostTask::Followed(followed) => followed.server_id == id,
                 HostTask::Passed | HostTask::Translated(_) => key.id == id,
                 HostTask::Completed(_) => false,
             };
             same && key.capability == *capability
-                && entry.expires > now
                 && session.is_none_or(|session| entry.session == *session)
         };
-        let (key, entry) = table.0.iter().find(|(key, entry)| is_it(key, entry))?;
-        Some(FoundTask {
-            key: key.clone(),
-            session: entry.session.clone(),
-            task: entry.task.clone(),
-            is_watched: entry.watchers > 0,
-        })
+        let (key, entry) = table.alive().find(|(key, entry)| is_it(key, entry))?;
+        Some((key.clone(), entry.clone()))
     }
 
     /// As [`TaskStore::of_server`]; waits a moment for a task that a server mentions before its client
@@ -181,8 +198,8 @@ impl TaskStore {
         capability: &CapabilityId,
         session: &Arc<str>,
         id: &str,
-        patience: Duration,
-    ) -> Option<FoundTask> {
+        timeout: Duration,
+    ) -> Option<(TaskKey, TaskEntry)> {
         let waiting = async {
             loop {
                 let added = self.added.notified();
@@ -194,34 +211,22 @@ impl TaskStore {
                 added.await;
             }
         };
-        tokio::time::timeout(patience, waiting).await.ok()
+        tokio::time::timeout(timeout, waiting).await.ok()
     }
 
     /// When the last task expires that needs this session's own connections after its end.
     pub(crate) fn needed_until(&self, session: &Arc<str>) -> Option<Instant> {
-        let now = Instant::now();
         let table = self.table.lock();
-        let followed = table.0.values().filter(|entry| {
-            entry.session == *session
-                && entry.expires > now
-                && matches!(&entry.task, HostTask::Followed(_))
+        let followed = table.alive().filter(|(_, entry)| {
+            entry.session == *session && matches!(&entry.task, HostTask::Followed(_))
         });
-        followed.map(|entry| entry.expires).max()
+        followed.map(|(_, entry)| entry.expires).max()
     }
 }
 
 impl TaskEntries {
-    fn add(&mut self, new: NewTask, now: Instant) -> Vec<TaskEntry> {
-        let NewTask { key, session, ttl, task, lease, is_watched } = new;
-        let owner = key.owner.clone();
-        let entry = TaskEntry {
-            session,
-            made: now,
-            expires: expiry(now, now, ttl),
-            task,
-            watchers: usize::from(is_watched),
-            _lease: lease,
-        };
+    fn add(&mut self, key: TaskKey, entry: TaskEntry) -> Vec<TaskEntry> {
+        let (owner, now) = (key.owner.clone(), entry.made);
         let mut gone: Vec<TaskEntry> = self.0.insert(key, entry).into_iter().collect();
         let expired: Vec<TaskKey> = self.keys(|_, entry| entry.expires <= now);
         gone.extend(expired.iter().filter_map(|key| self.0.shift_remove(key)));
@@ -231,35 +236,31 @@ impl TaskEntries {
         while self.0.len() > MAX_TASKS {
             gone.extend(self.0.shift_remove_index(0).map(|(_, entry)| entry));
         }
-        let mut bytes: usize = self.0.values().map(TaskEntry::kept_bytes).sum();
-        for key in self.keys(|_, entry| entry.kept_bytes() > 0) {
+        let mut bytes: usize = self.0.values().map(TaskEntry::result_bytes).sum();
+        for key in self.keys(|_, entry| entry.result_bytes() > 0) {
             if bytes <= MAX_RESULT_BYTES {
                 break;
             }
             if let Some(entry) = self.0.shift_remove(&key) {
-                bytes -= entry.kept_bytes();
+                bytes -= entry.result_bytes();
                 gone.push(entry);
             }
         }
         gone
     }
 
+    fn alive(&self) -> impl Iterator<Item = (&TaskKey, &TaskEntry)> {
+        let now = Instant::now();
+        self.0.iter().filter(move |(_, entry)| entry.expires > now)
+    }
+
     fn get(&mut self, key: &TaskKey, now: Instant) -> Option<&mut TaskEntry> {
         self.0.get_mut(key).filter(|entry| entry.expires > now)
     }
 
-    fn keys(&self, wanted: impl Fn(&TaskKey, &TaskEntry) -> bool) -> Vec<TaskKey> {
-        let found = self.0.iter().filter(|(key, entry)| wanted(key, entry));
+    fn keys(&self, is_meant: impl Fn(&TaskKey, &TaskEntry) -> bool) -> Vec<TaskKey> {
+        let found = self.0.iter().filter(|(key, entry)| is_meant(key, entry));
         found.map(|(key, _)| key.clone()).collect()
-    }
-}
-
-impl TaskEntry {
-    fn kept_bytes(&self) -> usize {
-        match &self.task {
-            HostTask::Completed(kept) => kept.bytes(),
-            HostTask::Passed | HostTask::Followed(_) | HostTask::Translated(_) => 0,
-        }
     }
 }
 
@@ -279,15 +280,15 @@ mod tests {
         TaskKey { owner: Principal::named(owner), capability, id: id.to_string() }
     }
 
-    fn new(key: TaskKey, ttl: Option<Duration>) -> NewTask {
-        let (session, task) = ("s".into(), HostTask::Passed);
-        NewTask { key, session, ttl, task, lease: None, is_watched: false }
+    fn task(made: Instant, ttl: Option<Duration>) -> TaskEntry {
+        let task = TaskEntry::new(&"s".into(), HostTask::Passed, ttl, None);
+        TaskEntry { made, expires: expiry(made, made, ttl), ..task }
     }
 
     #[test]
     fn a_task_belongs_to_one_principal_and_capability() {
         let tasks = TaskStore::default();
-        tasks.add(new(key("ada", 1), None));
+        tasks.add(key("ada", 1), task(Instant::now(), None));
         assert!(tasks.find(&key("ada", 1)).is_some());
         assert!(tasks.find(&key("eve", 1)).is_none());
         let other = CapabilityId::new("other").unwrap();
@@ -300,15 +301,15 @@ mod tests {
     #[test]
     fn one_principal_fills_only_its_share() {
         let (mut table, now) = (TaskEntries::default(), Instant::now());
-        table.add(new(key("eve", 0), None), now);
+        table.add(key("eve", 0), task(now, None));
         for number in 0..=MAX_TASKS_PER_PRINCIPAL {
-            table.add(new(key("ada", number), None), now);
+            table.add(key("ada", number), task(now, None));
         }
         assert!(table.get(&key("ada", 0), now).is_none(), "its oldest made room");
         assert!(table.get(&key("ada", 1), now).is_some());
         assert!(table.get(&key("eve", 0), now).is_some(), "others are not affected");
         for owner in 0..MAX_TASKS {
-            table.add(new(key(&format!("p{owner}"), 0), None), now);
+            table.add(key(&format!("p{owner}"), 0), task(now, None));
         }
         assert_eq!(table.0.len(), MAX_TASKS);
         assert!(table.get(&key("eve", 0), now).is_none());
@@ -317,9 +318,9 @@ mod tests {
     #[test]
     fn a_task_expires_with_its_ttl_and_one_without_when_nobody_looks() {
         let (mut table, now) = (TaskEntries::default(), Instant::now());
-        table.add(new(key("ada", 1), Some(Duration::from_secs(5))), now);
-        table.add(new(key("ada", 2), None), now);
-        table.add(new(key("ada", 3), Some(Duration::MAX)), now);
+        table.add(key("ada", 1), task(now, Some(Duration::from_secs(5))));
+        table.add(key("ada", 2), task(now, None));
+        table.add(key("ada", 3), task(now, Some(Duration::MAX)));
         let alive = |table: &mut TaskEntries, id, after: Duration| {
             table.get(&key("ada", id), now + after).is_some()
         };
@@ -328,7 +329,7 @@ mod tests {
         assert!(alive(&mut table, 2, DEFAULT_TASK_TTL - Duration::from_secs(1)));
         assert!(!alive(&mut table, 2, DEFAULT_TASK_TTL));
         assert!(!alive(&mut table, 3, MAX_TASK_TTL));
-        table.add(new(key("eve", 1), None), now + Duration::from_secs(6));
+        table.add(key("eve", 1), task(now + Duration::from_secs(6), None));
         assert!(!table.0.contains_key(&key("ada", 1)), "what expired does not stay");
     }
 }

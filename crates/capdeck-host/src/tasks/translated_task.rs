@@ -178,15 +178,11 @@ pub(crate) struct CompletedTask {
 
 impl CompletedTask {
     pub(super) fn new(result: Box<RawValue>, task: &RawValue) -> Self {
-        let wish = raw::parse(task).and_then(|task: RawMembers| raw::get(&task, "ttl"));
-        let ttl = wish.map_or(DEFAULT_RESULT_TTL, |wish| {
-            Duration::from_millis(wish).clamp(MIN_RESULT_TTL, MAX_RESULT_TTL)
+        let requested = raw::parse(task).and_then(|task: RawMembers| raw::get(&task, "ttl"));
+        let ttl = requested.map_or(DEFAULT_RESULT_TTL, |requested| {
+            Duration::from_millis(requested).clamp(MIN_RESULT_TTL, MAX_RESULT_TTL)
         });
         Self { result, at: Timestamp::now(), ttl }
-    }
-
-    pub(super) fn bytes(&self) -> usize {
-        self.result.get().len()
     }
 
     pub(super) fn task(&self, id: &str) -> RawMembers {

@@ -6,10 +6,13 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use capdeck_catalog::{Capability, NameTable, RawMembers, Tool};
+use capdeck_catalog::{Capability, Discovery, NameTable, RawMembers, Tool};
 use capdeck_definition::{Backend, CapabilityId};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use serde_json::{json, value::RawValue};
+use serde_json::{
+    Value, json,
+    value::{RawValue, to_raw_value},
+};
 
 use super::{META_TOOLS, View, list_repair::drop_invalid_fields, tool_list::add_origin};
 use crate::{artifacts, raw};
@@ -27,48 +30,34 @@ const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
 
 const SCHEME: &str = "caplets://";
 
-/// The target of a listed prompt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PromptRoute {
-    pub capability: String,
-    pub prompt: String,
-}
-
 impl View {
     /// The listed resources as one JSON array.
     pub fn resources(&self) -> Box<RawValue> {
-        render(self, |capability, id| {
-            let known = capability.discovery.as_ref()?;
-            Some(known.resources.iter().filter_map(|one| resource(id, one)).collect())
-        })
+        let rows = list_rows(self, |known| &known.resources, resource);
+        to_raw_value(&rows).unwrap_or_default()
     }
 
     /// The listed resource templates as one JSON array.
     pub fn resource_templates(&self) -> Box<RawValue> {
-        let mut all = list_rows(self, |capability, id| {
-            let known = capability.discovery.as_ref()?;
-            Some(known.resource_templates.iter().filter_map(|one| template(id, one)).collect())
-        });
+        let mut rows = list_rows(self, |known| &known.resource_templates, template);
         if may_give_artifacts(self) {
-            all.push(artifacts::template());
+            rows.push(artifacts::template());
         }
-        serde_json::value::to_raw_value(&all).unwrap_or_default()
+        to_raw_value(&rows).unwrap_or_default()
     }
 
     /// The listed prompts as one JSON array.
     pub fn prompts(&self) -> Box<RawValue> {
         let names = prompt_names(self);
-        render(self, |capability, id| {
-            let known = capability.discovery.as_ref()?;
-            Some(known.prompts.iter().filter_map(|one| prompt(&names, id, one)).collect())
-        })
+        let rows = list_rows(self, |known| &known.prompts, |id, one| prompt(&names, id, one));
+        to_raw_value(&rows).unwrap_or_default()
     }
 
-    /// Resolves a listed prompt.
-    pub fn prompt_route(&self, name: &str) -> Option<PromptRoute> {
+    /// Resolves a listed prompt to its capability and the server's own name.
+    pub fn prompt_route(&self, name: &str) -> Option<(String, String)> {
         let names = prompt_names(self);
         let owner = names.owner(name)?;
-        Some(PromptRoute { capability: owner.capability.clone(), prompt: owner.tool.clone()? })
+        Some((owner.capability.clone(), owner.tool.clone()?))
     }
 
     /// Resolves a listed resource to its capability and the server's own URI. The server's own URI
@@ -84,37 +73,33 @@ impl View {
     pub(crate) fn named_route(&self, uri: &str) -> Option<(String, String)> {
         let (id, rest) = uri.strip_prefix(SCHEME)?.split_once("/resources/")?;
         let encoded = rest.split_once('?').map_or(rest, |(encoded, _)| encoded);
-        self.offering().iter().find(|capability| capability.definition.id.as_str() == id)?;
-        let real = percent_decode_str(encoded).decode_utf8().ok()?;
-        Some((id.to_owned(), real.into_owned()))
+        original(self, id, encoded)
     }
 
     /// Resolves a listed template to its capability and the server's own template.
     pub fn template_route(&self, uri: &str) -> Option<(String, String)> {
         let (id, rest) = uri.strip_prefix(SCHEME)?.split_once("/resources/")?;
         let (_, encoded) = rest.split_once("?template=")?;
-        self.offering().iter().find(|capability| capability.definition.id.as_str() == id)?;
-        let real = percent_decode_str(encoded).decode_utf8().ok()?;
-        Some((id.to_owned(), real.into_owned()))
+        original(self, id, encoded)
     }
 }
 
-fn render(
-    view: &View,
-    rows: impl Fn(&Capability, &str) -> Option<Vec<RawMembers>>,
-) -> Box<RawValue> {
-    serde_json::value::to_raw_value(&list_rows(view, rows)).unwrap_or_default()
+fn original(view: &View, id: &str, encoded: &str) -> Option<(String, String)> {
+    view.offering().iter().find(|capability| capability.definition.id.as_str() == id)?;
+    let real = percent_decode_str(encoded).decode_utf8().ok()?;
+    Some((id.to_owned(), real.into_owned()))
 }
 
 fn list_rows(
     view: &View,
-    rows: impl Fn(&Capability, &str) -> Option<Vec<RawMembers>>,
+    list: impl Fn(&Discovery) -> &Vec<RawMembers>,
+    row: impl Fn(&str, &RawMembers) -> Option<RawMembers>,
 ) -> Vec<RawMembers> {
-    view.offering()
-        .iter()
-        .filter_map(|capability| rows(capability, capability.definition.id.as_str()))
-        .flatten()
-        .collect()
+    let rows = view.offering().iter().flat_map(|capability| {
+        let known = capability.discovery.iter().flat_map(|known| list(known));
+        known.filter_map(|one| row(capability.definition.id.as_str(), one))
+    });
+    rows.collect()
 }
 
 /// True when a result may be stored as an artifact. Servers' own results are only with a limit.
@@ -147,11 +132,8 @@ pub(crate) fn resource_uri(id: &str, uri: &str) -> String {
 
 fn resource(id: &str, object: &RawMembers) -> Option<RawMembers> {
     let uri = raw::string(object.get("uri")?)?;
-    let mut listed = object.clone();
-    drop_invalid_fields(&mut listed);
-    listed.extend(raw::object([("uri", json!(resource_uri(id, &uri)))]));
-    add_origin(&mut listed, json!({ "capletId": id, "downstreamUri": uri }));
-    Some(listed)
+    let listed = [("uri", json!(resource_uri(id, &uri)))];
+    Some(listed_row(object, listed, json!({ "capletId": id, "downstreamUri": uri })))
 }
 
 fn template(id: &str, object: &RawMembers) -> Option<RawMembers> {
@@ -159,24 +141,27 @@ fn template(id: &str, object: &RawMembers) -> Option<RawMembers> {
     let name = object.get("name").and_then(|name| raw::string(name)).unwrap_or_default();
     let encoded = utf8_percent_encode(&real, COMPONENT);
     let uri = format!("{SCHEME}{id}/resources/{{encodedUri}}?template={encoded}");
-    let mut listed = object.clone();
-    drop_invalid_fields(&mut listed);
-    listed.extend(raw::object([
-        ("uriTemplate", json!(uri)),
-        ("name", json!(format!("{id}:{name}"))),
-    ]));
-    add_origin(&mut listed, json!({ "capletId": id, "downstreamUriTemplate": real }));
-    Some(listed)
+    let listed = [("uriTemplate", json!(uri)), ("name", json!(format!("{id}:{name}")))];
+    Some(listed_row(object, listed, json!({ "capletId": id, "downstreamUriTemplate": real })))
 }
 
 fn prompt(names: &NameTable, id: &str, object: &RawMembers) -> Option<RawMembers> {
     let real = raw::string(object.get("name")?)?;
-    let name = names.tool_name(id, &real)?;
+    let listed = [("name", json!(names.tool_name(id, &real)?))];
+    Some(listed_row(object, listed, json!({ "capletId": id, "downstreamName": real })))
+}
+
+/// A row of a server's list under the deck's names, with its origin.
+fn listed_row<const N: usize>(
+    object: &RawMembers,
+    names: [(&str, Value); N],
+    origin: Value,
+) -> RawMembers {
     let mut listed = object.clone();
     drop_invalid_fields(&mut listed);
-    listed.extend(raw::object([("name", json!(name))]));
-    add_origin(&mut listed, json!({ "capletId": id, "downstreamName": real }));
-    Some(listed)
+    listed.extend(raw::object(names));
+    add_origin(&mut listed, origin);
+    listed
 }
 
 const UI_SCHEME: &str = "ui://";

@@ -15,63 +15,65 @@ const TAIL_TOKENS: usize = 6;
 /// Tokens for the names of one kind, however many there are.
 const MAX_NAMES_TOKENS: usize = 60;
 
-/// The instructions, if the budget has room beside the listed tools. `None` when they are empty, or
-/// without room.
-pub(super) fn instructions(view: &View) -> Option<String> {
-    let room = room(view);
-    let mut text = String::new();
-    let searchable = view.searchable().filter(|one| has_something(one));
-    let searchable = searchable.map(|one| one.definition.id.to_string());
-    let wrappers = view.progressive.iter().filter(|one| has_something(one)).map(|one| {
-        let id = one.definition.id.as_str();
-        view.names().wrapper_name(id).unwrap_or(id).to_owned()
-    });
-    let direct = || view.direct.iter().filter(|one| has_something(one));
-    let by_code = view.catalog.capabilities().filter(|one| view.is_coded(one));
-    let by_code_alone = by_code.filter(|one| !view.is_searchable(one));
-    let search = match view.offers_code_mode() {
-        true => {
-            "Use `search` to find tools, then `call_tool`, or `code_mode` for several at once. Here:"
+impl View {
+    /// The instructions of the handshake, if the budget has room beside the listed tools: how to find
+    /// tools, and which there are. `None` when they are empty, or without room.
+    pub fn instructions(&self) -> Option<String> {
+        let room = room(self);
+        let mut text = String::new();
+        let searchable = self.searchable().filter(|one| has_something(one));
+        let searchable = searchable.map(|one| one.definition.id.to_string());
+        let wrappers = self.progressive.iter().filter(|one| has_something(one)).map(|one| {
+            let id = one.definition.id.as_str();
+            self.names().wrapper_name(id).unwrap_or(id).to_owned()
+        });
+        let direct = || self.direct.iter().filter(|one| has_something(one));
+        let by_code = self.catalog.capabilities().filter(|one| self.is_coded(one));
+        let by_code_alone = by_code.filter(|one| !self.is_searchable(one));
+        let search = match self.offers_code_mode() {
+            true => {
+                "Use `search` to find tools, then `call_tool`, or `code_mode` for several at once. Here:"
+            }
+            false => "Use `search` to find tools, then `call_tool`. Here:",
+        };
+        // The tool itself names them. Only what it omits is repeated.
+        let left_out = self.setup_tools.as_ref().is_some_and(|(_, left_out)| *left_out > 0);
+        let bundles = if left_out { bundles(self) } else { Vec::new() };
+        for (lead, names) in [
+            (
+                "Call `setup_tools` with what the task needs, then `call_tool`. Here:",
+                bundles.into_iter().map(|bundle| bundle.id).collect(),
+            ),
+            (
+                "Write TypeScript for `code_mode`, where `caplets.<id>` is a capability. Here:",
+                by_code_alone.map(|one| one.definition.id.to_string()).collect::<Vec<_>>(),
+            ),
+            (search, searchable.collect()),
+            (
+                "One tool per capability: `operation` `tools` lists what it has, `call_tool` runs it. Here:",
+                wrappers.collect(),
+            ),
+            (
+                "Tools are named `<capability>__<tool>`. Here:",
+                direct().map(|one| one.definition.id.to_string()).collect(),
+            ),
+        ] {
+            let left = room.saturating_sub(estimate_tokens(&text));
+            add_line(&mut text, listing(lead, &names, left.min(MAX_NAMES_TOKENS)).as_deref());
         }
-        false => "Use `search` to find tools, then `call_tool`. Here:",
-    };
-    // The tool itself names them. Only what it omits is repeated.
-    let left_out = view.setup_tools.as_ref().is_some_and(|(_, left_out)| *left_out > 0);
-    let bundles = if left_out { bundles(view) } else { Vec::new() };
-    for (lead, names) in [
-        (
-            "Call `setup_tools` with what the task needs, then `call_tool`. Here:",
-            bundles.into_iter().map(|bundle| bundle.id).collect(),
-        ),
-        (
-            "Write TypeScript for `code_mode`, where `caplets.<id>` is a capability. Here:",
-            by_code_alone.map(|one| one.definition.id.to_string()).collect::<Vec<_>>(),
-        ),
-        (search, searchable.collect()),
-        (
-            "One tool per capability: `operation` `tools` lists what it has, `call_tool` runs it. Here:",
-            wrappers.collect(),
-        ),
-        (
-            "Tools are named `<capability>__<tool>`. Here:",
-            direct().map(|one| one.definition.id.to_string()).collect(),
-        ),
-    ] {
-        let left = room.saturating_sub(estimate_tokens(&text));
-        add_line(&mut text, listing(lead, &names, left.min(MAX_NAMES_TOKENS)).as_deref());
-    }
-    if view.offers_setup() && !left_out {
-        let line = "Call `setup_tools` with what the task needs, then `call_tool`.";
-        let fits = estimate_tokens(&text) + estimate_tokens(line) < room;
-        add_line(&mut text, fits.then_some(line));
-    }
-    for capability in direct() {
-        let line = purpose(capability);
-        if estimate_tokens(&text) + estimate_tokens(&line) < room {
-            add_line(&mut text, Some(&line));
+        if self.offers_setup() && !left_out {
+            let line = "Call `setup_tools` with what the task needs, then `call_tool`.";
+            let fits = estimate_tokens(&text) + estimate_tokens(line) < room;
+            add_line(&mut text, fits.then_some(line));
         }
+        for capability in direct() {
+            let line = purpose(capability);
+            if estimate_tokens(&text) + estimate_tokens(&line) < room {
+                add_line(&mut text, Some(&line));
+            }
+        }
+        (!text.is_empty()).then_some(text)
     }
-    (!text.is_empty()).then_some(text)
 }
 
 /// Whether a client reaches any known tool of a capability. One whose tools no skill requires

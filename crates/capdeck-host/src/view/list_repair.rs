@@ -87,8 +87,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(told: &str, listed: &str) {
-        let mut tool: RawMembers = serde_json::from_str(told).unwrap();
+    fn check(sent: &str, listed: &str) {
+        let mut tool: RawMembers = serde_json::from_str(sent).unwrap();
         repair_tool(&mut tool);
         assert_eq!(serde_json::to_string(&tool).unwrap(), listed);
     }
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_schema_is_that_of_an_object() {
-        for (told, listed) in [
+        for (sent, listed) in [
             (r#""x":1"#, r#""x":1,"inputSchema":{"type":"object"}"#),
             (r#""inputSchema":null"#, r#""inputSchema":{"type":"object"}"#),
             (r#""inputSchema":{}"#, r#""inputSchema":{"type":"object"}"#),
@@ -115,7 +115,7 @@ mod tests {
                 r#""inputSchema":{"type":"object","x":1.0}"#,
             ),
         ] {
-            check(&format!(r#"{{"name":"t",{told}}}"#), &format!(r#"{{"name":"t",{listed}}}"#));
+            check(&format!(r#"{{"name":"t",{sent}}}"#), &format!(r#"{{"name":"t",{listed}}}"#));
         }
     }
 

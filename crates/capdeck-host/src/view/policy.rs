@@ -6,7 +6,7 @@ use std::sync::Arc;
 use capdeck_catalog::{Capability, Catalog, CatalogPart, estimate_tokens};
 use capdeck_definition::Exposure;
 
-use super::{TokenBudget, tool_list};
+use super::tool_list;
 
 pub(super) const DEFAULT_SURFACE_TOKENS: usize = 1_000;
 
@@ -50,5 +50,41 @@ impl ViewPolicy {
         // The search tools are the fallback for everything that exceeds the budget.
         let reserved = estimate_tokens(tool_list::META_TOOL_DEFINITIONS);
         TokenBudget { left: whole.saturating_sub(reserved), is_strict: set.is_some() }
+    }
+}
+
+/// True when scripts reach a capability of this exposure.
+pub(super) fn is_by_code(exposure: Exposure) -> bool {
+    matches!(
+        exposure,
+        Exposure::CodeMode
+            | Exposure::DirectAndCodeMode
+            | Exposure::ProgressiveAndCodeMode
+            | Exposure::CodeModeAndSearch
+    )
+}
+
+pub(super) struct TokenBudget {
+    pub(super) left: usize,
+    /// True for a budget that the person set; an explicit exposure overrides the default one.
+    pub(super) is_strict: bool,
+}
+
+impl TokenBudget {
+    pub(super) fn take(&mut self, explicit: bool, cost: impl FnOnce() -> usize) -> bool {
+        if explicit && !self.is_strict {
+            return true;
+        }
+        let cost = cost();
+        let fits = cost <= self.left;
+        if fits {
+            self.left -= cost;
+        }
+        fits
+    }
+
+    /// The max tokens of a tool whose text adapts to its room.
+    pub(super) fn room(&self) -> usize {
+        if self.is_strict { self.left } else { usize::MAX }
     }
 }

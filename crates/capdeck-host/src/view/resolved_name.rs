@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use capdeck_catalog::{Capability, nearest};
+use capdeck_catalog::{Capability, Catalog, NameTable, nearest};
 use capdeck_definition::capability_file::plain_tool_name;
 
 use super::View;
@@ -17,16 +17,16 @@ pub(crate) enum ResolvedName {
     },
 }
 
-impl View {
+impl ResolvedName {
     /// Accepts the listed name, `id.tool`, `id_tool`, `@id.tool`, and the tool's own name while
     /// only one has it.
-    pub(crate) fn understand(&self, name: &str) -> ResolvedName {
+    pub(crate) fn of(view: &View, name: &str) -> Self {
         let name = name.strip_prefix('@').unwrap_or(name);
-        if let Some((id, tool)) = self.find_known(name) {
-            return ResolvedName::Tool(id, tool);
+        if let Some((id, tool)) = find_known(view, name) {
+            return Self::Tool(id, tool);
         }
         let all = || {
-            let reached = self.catalog.capabilities().filter(|one| self.reaches(one));
+            let reached = view.catalog.capabilities().filter(|one| view.reaches(one));
             reached.flat_map(tools_of)
         };
         let whole = plain_tool_name(name);
@@ -37,31 +37,57 @@ impl View {
             false => by_whole,
         };
         match found.as_slice() {
-            [(id, tool)] => ResolvedName::Tool((*id).to_owned(), (*tool).to_owned()),
-            [] => self.guess(name).map_or_else(
-                || {
-                    let names: Vec<String> = all().map(|(id, tool)| qualified(id, tool)).collect();
-                    let whole = || {
-                        let near = nearest(name, names.iter().map(String::as_str))?;
-                        all().find(|(id, tool)| qualified(id, tool) == near)
-                    };
-                    let bare = || {
-                        let near = nearest(name, all().map(|(_, tool)| tool))?;
-                        all().find(|(_, tool)| *tool == near)
-                    };
-                    let near = whole().or_else(bare);
-                    let near = near.map(|(id, tool)| self.spoken_name(id, tool));
-                    ResolvedName::Unknown { near }
-                },
-                |(id, tool)| ResolvedName::Tool(id, tool),
-            ),
+            [(id, tool)] => Self::Tool((*id).to_owned(), (*tool).to_owned()),
+            [] => match guess(&view.catalog, name) {
+                Some((id, tool)) => Self::Tool(id, tool),
+                None => Self::Unknown { near: near_name(view, name, all) },
+            },
             several => {
-                let names = several.iter().map(|(id, tool)| self.spoken_name(id, tool));
-                ResolvedName::Several(names.collect())
+                let names = several.iter().map(|(id, tool)| view.spoken_name(id, tool));
+                Self::Several(names.collect())
             }
         }
     }
+}
 
+fn near_name<'a, T: Iterator<Item = (&'a str, &'a str)>>(
+    view: &View,
+    name: &str,
+    all: impl Fn() -> T,
+) -> Option<String> {
+    let names: Vec<String> = all().map(|(id, tool)| qualified(id, tool)).collect();
+    let by_whole = nearest(name, names.iter().map(String::as_str))
+        .and_then(|near| all().find(|(id, tool)| qualified(id, tool) == near));
+    let by_tool = || {
+        let near = nearest(name, all().map(|(_, tool)| tool))?;
+        all().find(|(_, tool)| *tool == near)
+    };
+    by_whole.or_else(by_tool).map(|(id, tool)| view.spoken_name(id, tool))
+}
+
+pub(super) fn find_known(view: &View, name: &str) -> Option<(String, String)> {
+    // Most names are natural ones, split at their last mark; this avoids building the table.
+    let natural = name.rsplit_once("__");
+    let dotted = name.split_once('.');
+    // A tool whose own name looks like another's listed name does not have that name.
+    let natural = natural.filter(|(id, tool)| NameTable::is_natural(id, tool));
+    let is_known = |(id, tool): &(&str, &str)| view.catalog.tool(id, tool).is_some();
+    if let Some((id, tool)) = [natural, dotted].into_iter().flatten().find(is_known) {
+        return Some((id.to_owned(), tool.to_owned()));
+    }
+    let owner = view.names().owner(name)?;
+    Some((owner.capability.clone(), owner.tool.clone()?))
+}
+
+/// A tool of a backend without a known list is resolved by its capability alone.
+pub(super) fn guess(catalog: &Catalog, name: &str) -> Option<(String, String)> {
+    let guesses = [name.rsplit_once("__"), name.split_once("__"), name.split_once('.')];
+    let is_there = |(id, _): &(&str, &str)| catalog.get(id).is_some();
+    let (id, tool) = guesses.into_iter().flatten().find(is_there)?;
+    Some((id.to_owned(), tool.to_owned()))
+}
+
+impl View {
     /// The name for `call_tool`: `id.tool` where its end can be recognised in a text, else the
     /// listed name.
     pub(crate) fn spoken_name(&self, id: &str, tool: &str) -> String {

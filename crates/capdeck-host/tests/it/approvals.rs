@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use capdeck_host::{
-    ApprovalDuration, CallConsent, CallError, CapabilityId, ErrorCode, Host, Session, SessionScope,
-    ToolRequest, calls,
+    ApprovalDuration, ApprovalStore, CallConsent, CallError, CapabilityId, ErrorCode, Host,
+    Session, SessionScope, ToolRequest, calls,
 };
 use capdeck_test::FakePlan;
 use jiff::Timestamp;
@@ -53,7 +53,7 @@ fn waiting_id(error: &CallError) -> String {
 }
 
 fn approve(host: &Host, id: &str, hold: ApprovalDuration) {
-    host.approvals().approve(id, hold, Timestamp::now()).unwrap();
+    ApprovalStore::new(&host.settings().state_dir).approve(id, hold, Timestamp::now()).unwrap();
 }
 
 fn approved(deck: &Deck) -> Vec<String> {
@@ -113,7 +113,10 @@ async fn anything_but_a_clear_yes_is_a_no() {
             session.close().await;
         }
         assert_eq!(record.calls(), 0);
-        assert_eq!(host.approvals().list(Timestamp::now()).unwrap(), []);
+        assert_eq!(
+            ApprovalStore::new(&host.settings().state_dir).list(Timestamp::now()).unwrap(),
+            []
+        );
         host.close().await;
     }
     assert!(approved(&deck).iter().all(|line| line == "DENIED refused"));
@@ -254,11 +257,15 @@ async fn the_person_at_the_command_line_approves_their_own_call() {
         ToolRequest { consent: CallConsent::AskedLater, ..request("fake", "wipe", json!({})) };
     let error = calls::call(session.request(&context()), &later).await.unwrap_err();
     assert_eq!((error.code, error.data), (ErrorCode::ApprovalRequired, None));
-    assert_eq!(host.approvals().list(Timestamp::now()).unwrap(), []);
+    assert_eq!(ApprovalStore::new(&host.settings().state_dir).list(Timestamp::now()).unwrap(), []);
     // A call that cannot ask may be an agent's: it waits, and is told what the person does.
     let error = call(&session, "fake", "wipe", json!({})).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::ApprovalRequired);
-    let [waiting] = host.approvals().list(Timestamp::now()).unwrap().try_into().unwrap();
+    let [waiting] = ApprovalStore::new(&host.settings().state_dir)
+        .list(Timestamp::now())
+        .unwrap()
+        .try_into()
+        .unwrap();
     let hint = format!("the person runs: capdeck approve {};", waiting.id);
     assert!(error.hint.unwrap().starts_with(&hint));
     let wanted = ToolRequest { consent: CallConsent::Given, ..request("fake", "wipe", json!({})) };

@@ -1,6 +1,6 @@
 //! Wrong arguments and wrong names are answered by the host; the backend never hears of them.
 
-use capdeck_host::calls;
+use capdeck_host::{LastFailure, calls};
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
@@ -56,7 +56,11 @@ async fn wrong_arguments_are_answered_with_the_schema_and_never_sent() {
     rules.sort_unstable();
     assert_eq!(rules, ["additionalProperties", "enum", "required", "type"]);
     assert_eq!(record.calls(), 0);
-    assert_eq!(host.last_failure("fake"), None, "a caller's mistake is not the server's failure");
+    assert_eq!(
+        LastFailure::of(&host, "fake"),
+        None,
+        "a caller's mistake is not the server's failure"
+    );
 
     let answer = call(&session, "fake", "forecast", json!({"city": "Oslo"})).await.unwrap();
     assert_eq!(text(&answer), r#"{"city":"Oslo"}"#);

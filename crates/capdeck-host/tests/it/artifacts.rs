@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::{
     audit::written,
-    deck::{Deck, agent, call, caplet, context, value},
+    deck::{Deck, agent, call, caplet, context, local_session, value},
 };
 
 fn tools(exposure: &str) -> String {
@@ -184,7 +184,7 @@ async fn only_those_who_may_use_the_capability_read_its_artifacts() {
     let (host, operator) = deck.operator();
     let uri = made(&operator, "lines").await;
     let transparent =
-        |id: &str| host.unattended(SessionScope::Transparent(CapabilityId::new(id).unwrap()));
+        |id: &str| local_session(&host, SessionScope::Transparent(CapabilityId::new(id).unwrap()));
     read(&agent(&host), &uri).await.unwrap();
     let own = |session: Arc<Session>, uri: String| async move {
         let params = [("uri".to_owned(), crate::deck::raw(&json!(uri)))].into_iter().collect();
@@ -275,17 +275,17 @@ async fn the_config_says_how_long_they_stay() {
     };
     age(&old, 4);
     age(&young, 2);
-    let swept = host.prune_artifacts(false);
+    let swept = host.artifacts().prune();
     assert_eq!((swept.removed, swept.kept), (1, 1));
     let error = read(&session, &old).await.unwrap_err();
     assert!(error.message.contains("it has expired"), "{error}");
     read(&session, &young).await.unwrap();
     // Three megabytes do not fit into one, but were only just made.
     let huge = made(&session, "huge").await;
-    assert_eq!(host.prune_artifacts(false).removed, 1, "the older one makes room");
+    assert_eq!(host.artifacts().prune().removed, 1, "the older one makes room");
     read(&session, &format!("{huge}?length=1")).await.unwrap();
     age(&huge, 1);
-    assert_eq!(host.prune_artifacts(false).removed, 1);
+    assert_eq!(host.artifacts().prune().removed, 1);
 
     // A changed config counts from the next reload on, and a project's has no say.
     let kept = made(&session, "lines").await;
@@ -293,7 +293,7 @@ async fn the_config_says_how_long_they_stay() {
     let deck = deck.config("artifacts", json!({"maxAgeDays": 30}));
     deck.dirs.write("project/.capdeck/config.json", r#"{"artifacts": {"maxAgeDays": 1}}"#);
     host.reload();
-    assert_eq!(host.prune_artifacts(false).removed, 0);
-    assert_eq!(host.prune_artifacts(true).removed, 1);
+    assert_eq!(host.artifacts().prune().removed, 0);
+    assert_eq!(host.artifacts().clear().removed, 1);
     host.close().await;
 }

@@ -1,6 +1,6 @@
 //! What is written down about calls, and what never is.
 
-use capdeck_host::{check, subscriptions};
+use capdeck_host::{LastFailure, check, subscriptions};
 use std::process::Command;
 
 use capdeck_definition::Exposure;
@@ -153,7 +153,7 @@ async fn a_secret_is_nowhere_to_be_seen() {
         for id in ["gossip", "remote", "tools"] {
             let report = check::check(&session.request(&context()), id).await;
             shown.push_str(&report.to_json().to_string());
-            shown.push_str(&format!("{:?}", host.last_failure(id)));
+            shown.push_str(&format!("{:?}", LastFailure::of(&host, id)));
             let id = capdeck_host::CapabilityId::new(id).unwrap();
             shown.push_str(&host.process_log(&id).unwrap_or_default());
             shown.push_str(&format!("{:?}", host.catalog().get(id.as_str())));

@@ -106,6 +106,10 @@ impl Deck {
     }
 }
 
+pub(crate) fn local_session(host: &Host, scope: SessionScope) -> Arc<Session> {
+    host.session(SessionSettings::local(scope, ClientProfile::default()))
+}
+
 /// An agent's session with the whole deck.
 pub(crate) fn agent(host: &Host) -> Arc<Session> {
     agent_with(host, None)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use capdeck_host::{CallError, check};
+use capdeck_host::{CallError, LastFailure, check};
 use capdeck_test::{FakePlan, fake::FakeFault};
 use serde_json::{Value, json};
 
@@ -28,8 +28,8 @@ async fn failure_of(deck: &Deck, tool: &str) -> CallError {
     let error = tokio::time::timeout(GUARD_TIMEOUT, calling).await.unwrap().unwrap_err();
     let answer = call(&session, "good", "echo", json!({"a": 1})).await.unwrap();
     assert_eq!(text(&answer), r#"{"a":1}"#);
-    assert_eq!(host.last_failure("bad").unwrap().message, error.message);
-    assert_eq!(host.last_failure("good"), None);
+    assert_eq!(LastFailure::of(&host, "bad").unwrap().message, error.message);
+    assert_eq!(LastFailure::of(&host, "good"), None);
     host.close().await;
     error
 }
@@ -232,7 +232,7 @@ async fn a_tool_that_fails_is_an_answer_and_not_a_failure() {
         "content": [{"type": "text", "text": "this tool fails on purpose"}], "isError": true,
     });
     assert_eq!(answer, expected);
-    assert_eq!(host.last_failure("bad"), None);
+    assert_eq!(LastFailure::of(&host, "bad"), None);
     host.close().await;
 }
 

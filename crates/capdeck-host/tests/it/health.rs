@@ -1,6 +1,6 @@
 //! How capabilities do: counted over calls and processes, and blamed only on those who failed.
 
-use capdeck_host::{HealthStatus, Host, check, list_items};
+use capdeck_host::{HealthStatus, Host, LastFailure, check, list_items};
 use capdeck_test::FakePlan;
 use serde_json::json;
 
@@ -13,7 +13,7 @@ fn health(host: &Host, id: &str) -> HealthStatus {
     let catalog = host.catalog();
     let items = list_items(host, &catalog);
     let listed = items.into_iter().find(|item| item.id == id).unwrap().health;
-    assert_eq!(host.health(catalog.get(id).unwrap()), listed);
+    assert_eq!(HealthStatus::of(&host, catalog.get(id).unwrap()), listed);
     listed
 }
 
@@ -54,7 +54,7 @@ async fn failures_are_counted_over_processes_until_it_answers() {
     assert!(matches!(health(&second, "other"), HealthStatus::Ok { .. }));
     check::check(&other_session.request(&context()), "fake").await.outcome.unwrap_err();
     // Read once per look: the other process may write between two readings.
-    let now = || host.health(host.catalog().get("fake").unwrap());
+    let now = || HealthStatus::of(&host, host.catalog().get("fake").unwrap());
     let is_known = || matches!(now(), HealthStatus::Failing { times: 3, .. });
     until("the other failure", || is_known().then_some(())).await;
     second.close().await;
@@ -84,7 +84,7 @@ async fn what_the_host_stops_did_not_fail() {
     let error = calling.await.unwrap().unwrap_err();
     assert!(!error.message.contains("exit code"), "{error}");
     until_gone(record.starts()[0]).await;
-    assert_eq!(host.last_failure("fake"), None);
+    assert_eq!(LastFailure::of(&host, "fake"), None);
     let host = deck.open();
     assert!(!matches!(health(&host, "fake"), HealthStatus::Failing { .. }));
     host.close().await;

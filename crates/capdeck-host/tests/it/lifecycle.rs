@@ -1,6 +1,6 @@
 //! When servers are started, stopped, started again, and left alone for a while.
 
-use capdeck_host::check;
+use capdeck_host::{LastFailure, check};
 use capdeck_test::{FakePlan, fake::FakeFault};
 use serde_json::json;
 
@@ -44,7 +44,7 @@ async fn a_crashed_server_is_started_by_the_next_call() {
         assert_eq!(text(&call(&session, "fake", "echo", json!({})).await.unwrap()), "{}");
     }
     assert_eq!(record.starts().len(), 3);
-    assert_eq!(host.last_failure("fake"), None, "a success forgets the failure before it");
+    assert_eq!(LastFailure::of(&host, "fake"), None, "a success forgets the failure before it");
     host.close().await;
 }
 

@@ -5,7 +5,9 @@ use capdeck_host::{RawMembers, Session, artifacts, calls, resources};
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
-use crate::deck::{Deck, agent, agent_with, call, call_listed, caplet, context, request, value};
+use crate::deck::{
+    Deck, agent, agent_with, call, call_listed, caplet, context, local_session, request, value,
+};
 
 const ROWS: usize = 3000;
 
@@ -137,7 +139,9 @@ async fn servers_results_pass_as_they_are_until_a_limit_is_set() {
     let small = call(&agent(&host), "fake", "echo", json!({"a": 1})).await.unwrap();
     assert!(small.get("_meta").is_none());
     let id = capdeck_host::CapabilityId::new("fake").unwrap();
-    for session in [host.operator(), host.unattended(capdeck_host::SessionScope::Transparent(id))] {
+    for session in
+        [host.operator(), local_session(&host, capdeck_host::SessionScope::Transparent(id))]
+    {
         let asked = request("fake", "echo", json!({"a": big}));
         let answer = value(&calls::call(session.request(&context()), &asked).await.unwrap());
         assert_eq!(answer["content"][0]["text"].as_str().unwrap().len(), big.len() + 8);

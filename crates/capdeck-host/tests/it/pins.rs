@@ -3,7 +3,8 @@
 use capdeck_catalog::{HoldReason, PinChange};
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    CapabilityId, ErrorCode, Host, PinReview, SessionScope, ToolQuery, check, search, transparent,
+    CapabilityId, ErrorCode, Host, PinReview, SessionScope, ToolQuery, approve_tools, check,
+    search, transparent, watch_files,
 };
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
@@ -43,7 +44,7 @@ fn offers(deck: &Deck, tools: Value) {
 async fn open(deck: &Deck) -> Host {
     let host = deck.open();
     let report = check::check(&host.operator().request(&context()), "fake").await;
-    assert!(report.is_available(), "{:?}", report.outcome);
+    assert!(report.outcome.is_ok(), "{:?}", report.outcome);
     host
 }
 
@@ -52,7 +53,7 @@ fn tool(name: &str, description: &str) -> Value {
 }
 
 fn review(host: &Host) -> PinReview {
-    host.review_pins(host.catalog().get("fake").unwrap()).unwrap()
+    PinReview::of(&host, host.catalog().get("fake").unwrap()).unwrap()
 }
 
 fn kinds(review: &PinReview) -> Vec<String> {
@@ -60,7 +61,7 @@ fn kinds(review: &PinReview) -> Vec<String> {
 }
 
 fn approve(host: &Host, tool: Option<&str>) {
-    host.approve_pins(host.catalog().get("fake").unwrap(), tool).unwrap().unwrap();
+    approve_tools(&host, host.catalog().get("fake").unwrap(), tool).unwrap().unwrap();
 }
 
 #[tokio::test]
@@ -156,7 +157,7 @@ async fn a_running_host_follows_approvals() {
     open(&deck).await.close().await;
     offers(&deck, json!([tool("read", "Reads it all")]));
     let host = open(&deck).await;
-    host.watch().unwrap();
+    watch_files(&host).unwrap();
     let mut events = host.events();
     let session = agent_with(&host, Some(Exposure::Direct));
     assert_eq!(listed(&session).await, [""; 0]);
@@ -177,7 +178,7 @@ async fn a_tool_that_appears_on_a_running_server_is_held() {
     let session = agent(&host);
     call(&session, "fake", "change_tools", json!({"name": "sneaky"})).await.unwrap();
     let report = check::check(&host.operator().request(&context()), "fake").await;
-    assert!(report.is_available());
+    assert!(report.outcome.is_ok());
     let error = call(&session, "fake", "sneaky", json!({})).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::ApprovalRequired, "{error}");
     assert_eq!(review(&host).held.get("sneaky"), Some(&HoldReason::New));

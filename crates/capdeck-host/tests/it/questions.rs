@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use capdeck_definition::CapabilityId;
-use capdeck_host::{SessionScope, calls, transparent};
+use capdeck_host::{LastFailure, SessionScope, calls, transparent};
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
@@ -187,7 +187,7 @@ async fn cancelling_ends_the_call_at_once_and_tells_the_server() {
     assert_eq!(told["requestId"], hanging["id"]);
     // The connection goes on, and nobody blames the server.
     assert_eq!(text(&call(&session, "fake", "echo", json!({})).await.unwrap()), "{}");
-    assert_eq!(host.last_failure("fake"), None);
+    assert_eq!(LastFailure::of(&host, "fake"), None);
     host.close().await;
 }
 

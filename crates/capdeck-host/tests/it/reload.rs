@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use capdeck_catalog::CapabilityStatus;
-use capdeck_host::{Host, HostEvent, Session, TrustStore};
+use capdeck_host::{Host, HostEvent, Session, TrustStore, watch_files};
 use serde_json::json;
 use tokio::sync::broadcast::Receiver;
 
@@ -21,7 +21,7 @@ async fn after_events(events: &mut Receiver<HostEvent>, what: &str, fact: impl F
 
 fn watching(deck: &Deck) -> (Host, Arc<Session>, Receiver<HostEvent>) {
     let (host, session) = deck.operator();
-    host.watch().unwrap();
+    watch_files(&host).unwrap();
     let events = host.events();
     (host, session, events)
 }

@@ -3,8 +3,8 @@
 mod flow;
 
 use capdeck_host::{
-    ApprovalDuration, Host, RecordedCall, RunEnd, RunRecord, RunReplayer, RunState, RunStore,
-    Session, TestFile, WorkerCommand,
+    ApprovalDuration, ApprovalStore, Host, RecordedCall, RunEnd, RunRecord, RunReplayer, RunState,
+    RunStore, Session, TestFile, WorkerCommand,
 };
 use capdeck_test::{FakePlan, sandbox_worker};
 use jiff::Timestamp;
@@ -49,7 +49,9 @@ fn paused(envelope: &Value) -> (String, Vec<String>) {
 
 fn approve(host: &Host, ids: &[String]) {
     for id in ids {
-        host.approvals().approve(id, ApprovalDuration::Once, Timestamp::now()).unwrap();
+        ApprovalStore::new(&host.settings().state_dir)
+            .approve(id, ApprovalDuration::Once, Timestamp::now())
+            .unwrap();
     }
 }
 
@@ -364,7 +366,7 @@ async fn a_run_can_be_recovered_as_soon_as_it_has_answered() {
         let done = run(&session, &format!("const number = {number}; number")).await;
         let reference = done["meta"]["recoveryRef"].as_str().unwrap();
         // At once: another run would give the record time to reach the disk.
-        let recorded = host.settled_runs().list().unwrap().runs;
+        let recorded = RunStore::settled(&host).list().unwrap().runs;
         assert!(recorded.iter().any(|one| one.session.as_deref() == Some(reference)), "{number}");
         let read = format!("await caplets.debug.readRecovery({{ recoveryRef: '{reference}' }})");
         let known = value_of(&other, &read).await;

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::{
     deck::{
-        Deck, agent, agent_with, call, call_listed, caplet, context, listed, raw, saying, text,
-        value,
+        Deck, agent, agent_with, call, call_listed, caplet, context, listed, local_session, raw,
+        saying, text, value,
     },
     record::lines,
 };
@@ -252,7 +252,7 @@ async fn a_set_served_alone_has_its_members_resources() {
     let deck = deck("search").server("other", &FakePlan::default(), json!({}));
     let host = deck.open();
     let id = capdeck_host::CapabilityId::new("toolkit").unwrap();
-    let session = host.unattended(capdeck_host::SessionScope::Transparent(id));
+    let session = local_session(&host, capdeck_host::SessionScope::Transparent(id));
     let facts = transparent::server_facts(&session.request(&context()), "toolkit").await.unwrap();
     for offered in ["tools", "resources", "prompts", "completions"] {
         assert!(facts.capabilities.contains_key(offered), "{offered}");

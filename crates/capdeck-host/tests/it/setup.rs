@@ -1,6 +1,6 @@
 //! Declared set-ups: hidden until approved, run and verified.
 
-use capdeck_host::{SetupEvent, StepStatus};
+use capdeck_host::{SetupEvent, SetupState, StepStatus};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -37,17 +37,16 @@ async fn a_verified_set_up_makes_the_capability_visible() {
     assert_eq!(error.hint.as_deref(), Some("the person runs: capdeck setup tool"));
 
     let mut told = Vec::new();
-    let report = host
-        .run_setup("tool", &CancellationToken::new(), |event| {
-            told.push(match event {
-                SetupEvent::Started { index, step, .. } => format!("start {index} {}", step.label),
-                SetupEvent::Finished { index, report, .. } => {
-                    format!("end {index} {:?}", report.status)
-                }
-            });
-        })
-        .await
-        .unwrap();
+    let report = SetupState::run(&host, "tool", &CancellationToken::new(), |event| {
+        told.push(match event {
+            SetupEvent::Started { index, step, .. } => format!("start {index} {}", step.label),
+            SetupEvent::Finished { index, report, .. } => {
+                format!("end {index} {:?}", report.status)
+            }
+        });
+    })
+    .await
+    .unwrap();
     assert!(report.succeeded());
     assert_eq!(told, ["start 0 make a mark", "end 0 Done", "start 1 look for it", "end 1 Done"]);
     assert_eq!(listed(&session).await, ["search", "describe", "call_tool"]);
@@ -73,7 +72,8 @@ async fn a_failing_check_keeps_it_hidden() {
         deck.file("config/tool.md", &text)
     };
     let host = deck.open();
-    let report = host.run_setup("tool", &CancellationToken::new(), |_event| {}).await.unwrap();
+    let report =
+        SetupState::run(&host, "tool", &CancellationToken::new(), |_event| {}).await.unwrap();
     assert!(!report.succeeded());
     let last = report.steps.last().unwrap();
     assert_eq!(last.label, "look for it");
@@ -92,9 +92,11 @@ async fn a_missing_program_stops_the_steps_after_it() {
     });
     let deck = Deck::new().file("config/tool.md", &file(setup));
     let host = deck.open();
-    let report = host.run_setup("tool", &CancellationToken::new(), |_event| {}).await.unwrap();
+    let report =
+        SetupState::run(&host, "tool", &CancellationToken::new(), |_event| {}).await.unwrap();
     assert_eq!((report.steps.len(), report.not_run), (1, 1));
-    let error = host.run_setup("other", &CancellationToken::new(), |_event| {}).await.unwrap_err();
+    let error =
+        SetupState::run(&host, "other", &CancellationToken::new(), |_event| {}).await.unwrap_err();
     assert_eq!(error.code.as_str(), "SERVER_NOT_FOUND");
     host.close().await;
 }
@@ -108,7 +110,7 @@ async fn the_set_up_of_an_untrusted_project_is_not_run() {
         deck.file("project/.capdeck/tool.md", &text)
     };
     let host = deck.open();
-    let outcome = host.run_setup("tool", &CancellationToken::new(), |_event| {}).await;
+    let outcome = SetupState::run(&host, "tool", &CancellationToken::new(), |_event| {}).await;
     assert!(!mark.exists(), "an untrusted project ran a command");
     assert_eq!(outcome.unwrap_err().code.as_str(), "DENIED");
     host.close().await;

@@ -1,7 +1,7 @@
 //! What is learned from results: what they look like, and nothing that they say.
 
 use capdeck_definition::Exposure;
-use capdeck_host::calls;
+use capdeck_host::{calls, observed_shape};
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
@@ -112,7 +112,7 @@ async fn a_server_that_says_nothing_teaches_too() {
     let (host, session) = deck.operator();
     let capability = session.snapshot().capability("fake").unwrap();
     let tool = host.catalog().tool("fake", "echo").unwrap().clone();
-    let shape = host.observed_shape(&capability.definition, &tool).unwrap();
+    let shape = observed_shape(&host, &capability.definition, &tool).unwrap();
     assert_eq!(shape["typeScript"], "{ a?: number }");
     assert_eq!(shape["sampleCount"], 1, "results without news change nothing on disk");
     host.close().await;

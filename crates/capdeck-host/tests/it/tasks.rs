@@ -207,7 +207,7 @@ async fn a_client_that_does_not_declare_tasks_gets_none() {
         let error = peer.ask(method, json!({"taskId": "x"})).await.unwrap_err();
         assert_eq!(rpc_code(&error), Some(-32021), "{method}");
     }
-    assert_eq!(rpc_code(&peer.session.check_task_listening().unwrap_err()), Some(-32021));
+    assert_eq!(rpc_code(&tasks::check_listening(&peer.session).unwrap_err()), Some(-32021));
     host.close().await;
 }
 
@@ -218,7 +218,7 @@ async fn a_task_of_the_extension_is_a_core_task_to_a_legacy_client() {
     let peer = Peer::new(&host, TaskForm::Core, "local");
     let mut facts =
         transparent::server_facts(&peer.session.request(&context()), "jobs").await.unwrap();
-    peer.session.describe_tasks(&mut facts);
+    tasks::describe_server(&peer.session, &mut facts);
     assert!(facts.capabilities["tasks"].get().contains(r#""call":{}"#));
     assert!(!facts.capabilities["extensions"].get().contains("/tasks"));
     let listed =
@@ -362,9 +362,9 @@ async fn changes_of_a_task_are_told_to_whoever_listens() {
             loop {
                 let event = events.recv().await.unwrap();
                 if let HostEvent::TaskChanged { .. } = &event {
-                    assert!(eve.session.task_notice(&event).is_none());
+                    assert!(tasks::notice(&eve.session, &event).is_none());
                 }
-                let Some((method, task)) = peer.session.task_notice(&event) else { continue };
+                let Some((method, task)) = tasks::notice(&peer.session, &event) else { continue };
                 let task = serde_json::to_value(task).unwrap();
                 assert_eq!((method, task["taskId"].as_str()), (ends, Some(id.as_str())));
                 if task["status"] == "completed" {

@@ -153,7 +153,7 @@ impl ServerSession for DeckSession {
             "logging": {},
             "extensions": { "io.modelcontextprotocol/skills": { "directoryRead": true } },
         });
-        if view.offers_directly() {
+        if !view.direct().is_empty() {
             capabilities["resources"]["subscribe"] = json!(true);
             capabilities["completions"] = json!({});
         }
@@ -260,7 +260,7 @@ impl ServerSession for DeckSession {
 #[async_trait]
 impl ListenSource for DeckSession {
     async fn offered(&self, wanted: ListenFilter) -> ListenFilter {
-        let directly = self.session.view().offers_directly();
+        let directly = !self.session.view().direct().is_empty();
         let honoured = ListenFilter {
             prompts_list_changed: wanted.prompts_list_changed && directly,
             // The deck waits for tasks itself, so clients see none.

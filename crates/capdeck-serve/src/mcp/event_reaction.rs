@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use capdeck_host::{CapabilityId, HostEvent, Session as HostSession};
+use capdeck_host::{CapabilityId, HostEvent, Session as HostSession, tasks};
 use futures_util::{StreamExt as _, stream::pending};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
@@ -68,7 +68,7 @@ pub(super) fn one_server(
             Some(event @ HostEvent::TaskChanged { capability, .. }) => {
                 if *capability == id
                     && is_visible()
-                    && let Some((method, task)) = session.task_notice(event)
+                    && let Some((method, task)) = tasks::notice(session, event)
                 {
                     streams.notify(method, Some(task));
                 }

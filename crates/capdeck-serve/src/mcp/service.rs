@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use capdeck_auth::inbound::OAuthScope;
 use capdeck_host::{
     Access, CapsuleTool, ClientProfile, Host, Principal, SessionContinuity, SessionScope,
-    SessionSettings, SharedAccess, TaskForm, ViewPolicy, capsule_scope,
+    SessionSettings, SharedAccess, TaskForm, ViewPolicy, capsule_scope, seal_key,
 };
 use capdeck_mcp::{
     Era, RpcError, TextSealer,
@@ -187,7 +187,7 @@ impl SessionFactory for CapsuleMcpService {
 
 /// Uses the host's persistent key, so that a question survives a restart. Endpoints cannot open each other's state.
 pub(crate) fn sealer(host: &Host, scope: &SessionScope) -> TextSealer {
-    let sealer = match host.seal_key() {
+    let sealer = match seal_key(host) {
         Ok(key) => TextSealer::new(&key),
         Err(error) => {
             tracing::warn!(%error, "the host has no persistent key; open questions end with the process");

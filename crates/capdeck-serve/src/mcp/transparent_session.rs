@@ -129,7 +129,7 @@ impl ServerSession for TransparentSession {
             transparent::server_facts(&self.session.request(&waiting), self.id.as_str()).await;
         // These errors exist in both eras.
         let mut facts = facts.map_err(|error| failure::as_rpc_error(&error, Era::Modern))?;
-        self.session.describe_tasks(&mut facts);
+        tasks::describe_server(&self.session, &mut facts);
         let mut result = RawMembers::new();
         result.insert("capabilities".to_owned(), raw(&facts.capabilities)?);
         result.insert("serverInfo".to_owned(), raw(&facts.server_info)?);
@@ -153,7 +153,7 @@ impl ServerSession for TransparentSession {
         if method == "subscriptions/listen" && era == Era::Modern {
             let wanted = ListenFilter::of(params.as_ref())?;
             if !wanted.task_ids.is_empty() {
-                let checked = self.session.check_task_listening();
+                let checked = tasks::check_listening(&self.session);
                 checked.map_err(|error| failure::as_rpc_error(&error, era))?;
             }
             self.session.note_listening(self.id.as_str());

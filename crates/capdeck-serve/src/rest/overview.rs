@@ -1,7 +1,7 @@
 //! The overview of the host.
 
 use capdeck_auth::inbound::{PageRequest, RequestQuery, RequestStatus};
-use capdeck_host::{ApprovalState, View, ViewPolicy, direct_tokens};
+use capdeck_host::{ApprovalState, ApprovalStore, View, ViewPolicy, direct_tokens};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -136,7 +136,7 @@ fn pending_grants(call: &RestCall) -> ApiResult<usize> {
 }
 
 async fn waiting_calls(call: &RestCall) -> ApiResult<usize> {
-    let store = call.rest.host.approvals();
+    let store = ApprovalStore::new(&call.rest.host.settings().state_dir);
     let listed = read_files(move || store.list(Timestamp::now())).await?;
     Ok(listed.iter().filter(|one| one.state == ApprovalState::Waiting).count())
 }

@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use capdeck_host::{Host, Session};
+use capdeck_host::{Host, Session, SessionScope, SessionSettings};
 use parking_lot::Mutex;
 use rustix::{fs::FlockOperation, process::geteuid};
 use tokio::time::{MissedTickBehavior, interval};
@@ -116,7 +116,10 @@ pub(super) struct IdleSessions(Mutex<Vec<(Instant, Arc<Session>)>>);
 impl IdleSessions {
     pub(super) fn take_session(&self, host: &Host) -> Arc<Session> {
         let waiting = self.0.lock().pop();
-        waiting.map_or_else(|| host.operator_as(person_at_terminal()), |(_, session)| session)
+        waiting.map_or_else(
+            || host.session(SessionSettings::local(SessionScope::Operator, person_at_terminal())),
+            |(_, session)| session,
+        )
     }
 
     pub(super) async fn return_session(&self, session: Arc<Session>) {

@@ -14,7 +14,10 @@ use capdeck_catalog::{Capability, ProjectTrust};
 use capdeck_definition::{
     Backend, Diagnostic, DiagnosticSeverity, PinMode, PlaceholderStyle, RootOwner, SourceLayer,
 };
-use capdeck_host::{ApprovalState, Host, ItemStatus, list_items, project_variables, vault_holder};
+use capdeck_host::{
+    ApprovalState, HealthStatus, Host, ItemStatus, PinReview, list_items, project_variables,
+    vault_holder,
+};
 use jiff::Timestamp;
 
 use super::DoctorFinding;
@@ -123,7 +126,7 @@ pub(super) fn capabilities(settings: &CommandSettings, host: &Host) -> Vec<Docto
     for capability in catalog.capabilities().filter(|capability| capability.is_usable()) {
         note_needs(capability, settings, &mut needs);
         let id = capability.definition.id.as_str();
-        if let Some(failure) = host.health(capability).failure() {
+        if let Some(failure) = HealthStatus::of(host, capability).failure() {
             let (message, fix) = (format!("{id} is {failure}"), format!("capdeck check {id}"));
             findings.push(DoctorFinding::warning("health", message, fix));
         }
@@ -142,7 +145,7 @@ pub(super) fn pending_decisions(settings: &CommandSettings, host: &Host) -> Vec<
     let watched = catalog.capabilities().filter(|one| one.is_usable() && one.pins != PinMode::Off);
     for capability in watched {
         let id = capability.definition.id.as_str();
-        let (message, fix) = match host.review_pins(capability) {
+        let (message, fix) = match PinReview::of(host, capability) {
             Ok(review) if review.is_clean() => continue,
             Ok(review) => {
                 let (changes, hidden, held) =

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use capdeck_auth::inbound::EventSubject;
 use capdeck_host::{
     Approval, ApprovalDuration, ApprovalError, ApprovalState, ApprovalStore, Capability, Host,
-    PinItem, PinMode, PinReview, known_capability, pin_changes, pin_items,
+    PinItem, PinMode, PinReview, approve_tools, known_capability, offered_tools, pin_changes,
+    pin_items,
 };
 use http::StatusCode;
 use jiff::Timestamp;
@@ -99,7 +100,7 @@ async fn with_store<T: Send + 'static>(
     call: &RestCall,
     work: impl FnOnce(&ApprovalStore, Timestamp) -> Result<T, ApprovalError> + Send + 'static,
 ) -> ApiResult<T> {
-    let store = call.rest.host.approvals();
+    let store = ApprovalStore::new(&call.rest.host.settings().state_dir);
     run_blocking("cannot read the approvals", move || {
         work(&store, Timestamp::now()).map_err(|error| match error {
             ApprovalError::Unknown { id } => ApiError::not_found("approval", &id),
@@ -170,7 +171,7 @@ async fn items_of(host: &Host, capabilities: Vec<Arc<Capability>>) -> ApiResult<
     let host = host.clone();
     let items = run_blocking("cannot read the pins", move || {
         let items = capabilities.iter().map(|capability| {
-            let offered = host.offered_to_anyone(capability);
+            let offered = offered_tools(&host, capability);
             Ok(pin_items(capability, offered.as_ref(), &review(&host, capability)?))
         });
         items.collect::<ApiResult<Vec<_>>>()
@@ -202,10 +203,10 @@ async fn approve_pins(
         let detail = format!("the tools of `{id}` are unknown");
         ApiError::new(StatusCode::CONFLICT, "not_known", detail).hint("list its tools first")
     };
-    let offered = host.offered_to_anyone(&capability).ok_or_else(unknown)?;
+    let offered = offered_tools(&host, &capability).ok_or_else(unknown)?;
     if let Some(name) = &tool {
         let is_offered = offered.tools.iter().any(|one| one.name() == name);
-        let changed = host.review_pins(&capability).map(|review| review.changes);
+        let changed = PinReview::of(&host, &capability).map(|review| review.changes);
         let is_gone = changed.unwrap_or_default().iter().any(|change| change.tool() == name);
         if !is_offered && !is_gone {
             return Err(ApiError::not_found("tool", name));
@@ -213,7 +214,7 @@ async fn approve_pins(
     }
     let only = tool.clone();
     let count = run_blocking("cannot read the pins", move || {
-        let count = host.approve_pins(&capability, only.as_deref());
+        let count = approve_tools(&host, &capability, only.as_deref());
         let count = count.map_err(|error| ApiError::storage("cannot save the pins", &error))?;
         // The next tool list includes released tools.
         host.rebuild();
@@ -227,5 +228,6 @@ async fn approve_pins(
 }
 
 fn review(host: &Host, capability: &Capability) -> ApiResult<PinReview> {
-    host.review_pins(capability).map_err(|error| ApiError::internal("cannot read the pins", &error))
+    PinReview::of(host, capability)
+        .map_err(|error| ApiError::internal("cannot read the pins", &error))
 }

@@ -70,7 +70,7 @@ async fn with_store<T: Send + 'static>(
 ) -> ApiResult<T> {
     let host = call.rest.host.clone();
     run_blocking("cannot read the runs", move || {
-        work(&host.settled_runs()).map_err(|error| match error {
+        work(&RunStore::settled(&host)).map_err(|error| match error {
             RunStoreError::Unknown { id } => ApiError::not_found("run", &id),
             RunStoreError::Ambiguous { .. } | RunStoreError::Busy { .. } => {
                 ApiError::new(StatusCode::CONFLICT, "conflict", error.to_string())

@@ -6,7 +6,7 @@ use capdeck_host::{
     CallConsent, CallContext, CallError, CapabilityReport, ClientProfile, DeckSearchResults,
     EntryHit, ErrorCode, NoListener, Principal, Session, SessionContinuity, SessionScope,
     SessionSettings, TaskForm, ToolQuery, ToolRequest, ViewPolicy, calls, check, described_tool,
-    found_tool, search, tool_item,
+    found_tool, observed_shape, search, tool_item,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -109,7 +109,7 @@ async fn get_tool(call: RestCall) -> ApiResult<ToolDefinition> {
             || CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`")),
         )?;
     let host = &call.rest.host;
-    let shape = host.observed_shape(&capability.definition, &tool);
+    let shape = observed_shape(host, &capability.definition, &tool);
     let mut item = described_tool(id, &tool, shape.as_ref());
     let why = match &call.access {
         Some(_) => None,
