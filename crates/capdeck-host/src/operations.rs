@@ -2,7 +2,6 @@
 //! callers.
 
 mod arguments;
-mod schema;
 mod wrapper;
 
 use std::sync::Arc;
@@ -14,8 +13,7 @@ use serde_json::{Map, Value, json, value::RawValue};
 
 pub(crate) use self::{
     arguments::OperationArguments,
-    schema::{member_name, set_discovery, wrapper_tool},
-    wrapper::call_wrapper,
+    wrapper::{call_wrapper, member_name, set_discovery, wrapper_tool},
 };
 use crate::{
     RequestContext, artifacts, calls, check, forward::forward, listing, observed_shape,

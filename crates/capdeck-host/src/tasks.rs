@@ -9,7 +9,6 @@
 mod calls;
 mod errors;
 mod followed_task;
-mod inbox;
 mod notices;
 mod support;
 mod task_state;

@@ -2,7 +2,6 @@
 
 mod direct;
 mod instructions;
-mod list_repair;
 mod on_demand;
 mod policy;
 mod resolved_name;

@@ -26,6 +26,7 @@ use crate::{
     check,
     deck_snapshot::DeckSnapshot,
     journal::MAX_ANSWER_BYTES,
+    meta_tools,
     operations::{self, OperationArguments, OperationResult},
     raw,
 };
@@ -119,9 +120,10 @@ async fn answer(
     template: ToolRequest,
 ) -> HandlerResponse {
     let Some(id) = &call.capability else {
-        return match library::answer(&request, call.method, &call.args).await {
-            Ok(data) => HandlerResponse::data(data),
-            Err(error) => HandlerResponse::failed(failure::of(&error)),
+        let answer = library::answer(&request, call.method, &call.args).await;
+        return HandlerResponse {
+            outcome: answer.map_err(|error| failure::of(&error)),
+            meta: None,
         };
     };
     let started = Instant::now();
@@ -235,11 +237,7 @@ pub(super) fn arguments<'a, T: Deserialize<'a>>(
     method: DeckOperation,
     args: &'a RawValue,
 ) -> Result<T, CallError> {
-    serde_json::from_str(args.get()).map_err(|error| {
-        let message = error.to_string();
-        let message = message.split(" at line ").next().unwrap_or_default();
-        CallError::invalid_request(format!("`{}`: {message}", method.script_name()))
-    })
+    meta_tools::parse(method.script_name(), Some(args))
 }
 
 /// The client behind a run, for the calls of the run.

@@ -14,7 +14,10 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-use super::{META_TOOLS, View, list_repair::drop_invalid_fields, tool_list::add_origin};
+use super::{
+    META_TOOLS, View,
+    tool_list::{add_origin, drop_invalid_fields},
+};
 use crate::{artifacts, raw};
 
 const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
