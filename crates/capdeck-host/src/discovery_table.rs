@@ -32,7 +32,9 @@ const MAX_AUDIENCES: usize = 32;
 const MAX_SAVED_AUDIENCES: usize = 8;
 
 pub(crate) struct DiscoveryTable {
-    cache: DiscoveryCache,
+    /// One file per capability, fingerprint and audience: a changed definition never gets an old
+    /// list.
+    folder: PathBuf,
     known: Mutex<HashMap<DiscoveryKey, DiscoveryEntry>>,
     failed: Mutex<HashMap<CapabilityId, (Instant, CallError)>>,
     checks: Mutex<ListChecks>,
@@ -60,7 +62,7 @@ struct DiscoveryEntry {
 impl DiscoveryTable {
     pub(crate) fn new(cache_dir: &Path) -> Self {
         Self {
-            cache: DiscoveryCache { folder: cache_dir.join("discoveries") },
+            folder: cache_dir.join("discoveries"),
             known: Mutex::default(),
             failed: Mutex::default(),
             checks: Mutex::default(),
@@ -91,8 +93,7 @@ impl DiscoveryTable {
         if let Some(entry) = entry_of(&known, &place, definition) {
             return entry.discovery.clone();
         }
-        let discovery =
-            static_discovery(definition).or_else(|| self.cache.load(definition, audience));
+        let discovery = static_discovery(definition).or_else(|| self.load(definition, audience));
         let discovery = discovery.map(Arc::new);
         let entry = DiscoveryEntry {
             fingerprint: definition.fingerprint.clone(),
@@ -111,7 +112,7 @@ impl DiscoveryTable {
         let place = (definition.id.clone(), audience.clone());
         match entry_of(&self.known.lock(), &place, definition) {
             Some(entry) => entry.discovery.clone(),
-            None => self.cache.load(definition, audience).map(Arc::new),
+            None => self.load(definition, audience).map(Arc::new),
         }
     }
 
@@ -121,7 +122,7 @@ impl DiscoveryTable {
         let mut lists = self
             .known_to(definition, &AudienceKey::default())
             .into_iter()
-            .chain(self.cache.load_others(definition).into_iter().map(Arc::new));
+            .chain(self.load_others(definition).into_iter().map(Arc::new));
         let mut all = Discovery::clone(lists.next()?.as_ref());
         for list in lists {
             for tool in &list.tools {
@@ -153,7 +154,7 @@ impl DiscoveryTable {
         known.insert(place, entry);
         forget_oldest(&mut known);
         drop(known);
-        if changed && let Err(error) = self.cache.save(definition, audience.key(), discovery) {
+        if changed && let Err(error) = self.save(definition, audience.key(), discovery) {
             tracing::warn!(capability = %definition.id, %error, "the tool list could not be cached");
         }
         changed
@@ -297,12 +298,7 @@ fn same(one: &Discovery, other: &Discovery) -> bool {
     serde_json::to_vec(one).ok() == serde_json::to_vec(other).ok()
 }
 
-/// One file per capability, fingerprint and audience: a changed definition never gets an old list.
-struct DiscoveryCache {
-    folder: PathBuf,
-}
-
-impl DiscoveryCache {
+impl DiscoveryTable {
     /// A missing or unreadable list means "ask again".
     fn load(&self, definition: &Definition, audience: &AudienceKey) -> Option<Discovery> {
         serde_json::from_slice(&fs::read(self.file(definition, audience)).ok()?).ok()

@@ -26,7 +26,7 @@ use indexmap::IndexMap;
 use parking_lot::Mutex;
 
 pub use record::{RecordedCall, RecordedOutcome, RecordedScope, RunEnd, RunRecord, RunState};
-pub use run_replayer::{ReplayError, ReplayReport, RunReplayer, TestReport};
+pub use run_replayer::{ReplayError, ReplayReport, RunReplayer};
 pub use run_store::{RunListing, RunStore, RunStoreError};
 pub use test_file::{TestCall, TestCell, TestExpectation, TestFile};
 

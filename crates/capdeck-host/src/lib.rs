@@ -120,7 +120,7 @@ pub use host::{Host, HostEvent, HostSettings};
 pub use journal::{
     RecordedCall, RecordedOutcome, RecordedScope, ReplayError, ReplayReport, RunEnd, RunListing,
     RunRecord, RunReplayer, RunState, RunStore, RunStoreError, TestCall, TestCell, TestExpectation,
-    TestFile, TestReport,
+    TestFile,
 };
 pub use observed_shapes::observed_shape;
 pub use pins::{PinReview, approve_tools, offered_tools};

@@ -240,7 +240,7 @@ pub(crate) fn test(args: &TestArgs, context: &CommandContext<'_>) -> CommandResu
     let outcomes: Vec<CodeTestOutcome> = single_thread()?.block_on(async {
         let mut outcomes = Vec::new();
         for (file, test) in args.files.iter().zip(tests) {
-            let failures = rehearsal.test(&test).await.failures;
+            let failures = rehearsal.test(&test).await;
             let (file, passed) = (file.display().to_string(), failures.is_empty());
             outcomes.push(CodeTestOutcome { file, test: test.test, passed, failures });
         }

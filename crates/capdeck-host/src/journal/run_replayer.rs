@@ -45,13 +45,6 @@ pub struct ReplayReport {
     pub differences: Vec<String>,
 }
 
-/// The result of a test.
-#[derive(Debug)]
-pub struct TestReport {
-    /// Expectations that are not met; empty when all are.
-    pub failures: Vec<String>,
-}
-
 struct ReplayCell {
     run: CellRun,
     names: Vec<String>,
@@ -173,15 +166,15 @@ impl RunReplayer {
     pub async fn replay(&self, runs: &[RunRecord]) -> Result<Option<ReplayReport>, ReplayError> {
         let Some((last, earlier)) = runs.split_last() else { return Ok(None) };
         let session = replay_earlier(&self.pool, "", earlier).await?;
-        let scene = ReplayCell::of(last);
-        let (report, diverged) = scene.run(&self.pool, session, "", ReplayStrictness::Exact).await;
+        let cell = ReplayCell::of(last);
+        let (report, diverged) = cell.run(&self.pool, session, "", ReplayStrictness::Exact).await;
         let mut differences: Vec<String> = diverged.into_iter().collect();
         differences.extend(compare(&last.end, &report));
         Ok(Some(ReplayReport { report, differences }))
     }
 
-    /// Runs a test.
-    pub async fn test(&self, test: &TestFile) -> TestReport {
+    /// Runs a test. Returns the expectations that are not met.
+    pub async fn test(&self, test: &TestFile) -> Vec<String> {
         let mut session = SessionChoice::New;
         let mut failures = Vec::new();
         let count = test.cells.len();
@@ -189,9 +182,9 @@ impl RunReplayer {
             failures.push("it has no cells".to_owned());
         }
         for (index, cell) in test.cells.iter().enumerate() {
-            let scene = ReplayCell::of_test(cell);
+            let cell = ReplayCell::of_test(cell);
             let (report, diverged) =
-                scene.run(&self.pool, session, "", ReplayStrictness::AnyOrder).await;
+                cell.run(&self.pool, session, "", ReplayStrictness::AnyOrder).await;
             let place = if count > 1 { format!("cell {}: ", index + 1) } else { String::new() };
             failures.extend(diverged.map(|why| format!("{place}{why}")));
             if index + 1 == count {
@@ -199,6 +192,6 @@ impl RunReplayer {
             }
             session = session_after(&report);
         }
-        TestReport { failures }
+        failures
     }
 }

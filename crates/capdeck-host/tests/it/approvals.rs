@@ -74,7 +74,7 @@ async fn the_person_is_asked_through_the_client_each_time() {
                 ask(&client, &session, json!({"path": "a", "token": "s3cret-value"})).await;
             assert!(text(&answer.unwrap()).contains("\"path\":\"a\""));
         }
-        let asked = client.told();
+        let asked = client.received();
         assert_eq!(client.methods(), ["elicitation/create"; 2]);
         let params = &asked[0].params;
         let message = params["message"].as_str().unwrap();
@@ -268,8 +268,9 @@ async fn the_person_at_the_command_line_approves_their_own_call() {
         .unwrap();
     let hint = format!("the person runs: capdeck approve {};", waiting.id);
     assert!(error.hint.unwrap().starts_with(&hint));
-    let wanted = ToolRequest { consent: CallConsent::Given, ..request("fake", "wipe", json!({})) };
-    calls::call(session.request(&context()), &wanted).await.unwrap();
+    let expected =
+        ToolRequest { consent: CallConsent::Given, ..request("fake", "wipe", json!({})) };
+    calls::call(session.request(&context()), &expected).await.unwrap();
     assert_eq!(record.calls(), 1);
     host.close().await;
 }
@@ -345,8 +346,8 @@ async fn a_secret_of_the_definition_is_not_shown_to_the_person() {
     let long = format!("{}{secret}", "x".repeat(190));
     let arguments = json!({"path": format!("a {secret} b"), "long": long, "hid\u{200B}den": 1});
     ask(&client, &session, arguments.clone()).await.unwrap_err();
-    let told = client.told();
-    let message = told[0].params["message"].as_str().unwrap();
+    let answered = client.received();
+    let message = answered[0].params["message"].as_str().unwrap();
     assert!(message.contains("a [redacted] b") && message.contains("‹U+200B›"), "{message}");
     assert!(!message.contains("canary"), "{message}");
     call(&agent(&host), "fake", "wipe", arguments).await.unwrap_err();

@@ -173,7 +173,7 @@ async fn wrong_uris_and_ranges_are_refused() {
 }
 
 /// What a client is told, with what it asked for taken out.
-fn told(error: &CallError, uri: &str) -> String {
+fn received(error: &CallError, uri: &str) -> String {
     let shown = format!("{:?} {} {:?} {:?}", error.code, error.message, error.hint, error.data);
     shown.replace(uri, "URI")
 }
@@ -220,7 +220,11 @@ async fn denied_everything(host: &Host, uri: &str) {
     let unknown = uri.replace("/tools/", "/nobody/");
     let error = read(&session, uri).await.unwrap_err();
     let other = read(&session, &unknown).await.unwrap_err();
-    assert_eq!(told(&error, uri), told(&other, &unknown), "denied and unknown are told alike");
+    assert_eq!(
+        received(&error, uri),
+        received(&other, &unknown),
+        "denied and unknown are told alike"
+    );
     assert_eq!(error.code.as_str(), "RESOURCE_NOT_FOUND");
     assert!(artifacts::list(&session.snapshot()).is_empty());
     assert!(artifacts::delete(&session.snapshot(), uri).is_err());
@@ -288,8 +292,8 @@ async fn the_config_says_how_long_they_stay() {
     assert_eq!(host.artifacts().prune().removed, 1);
 
     // A changed config counts from the next reload on, and a project's has no say.
-    let kept = made(&session, "lines").await;
-    age(&kept, 4);
+    let stored = made(&session, "lines").await;
+    age(&stored, 4);
     let deck = deck.config("artifacts", json!({"maxAgeDays": 30}));
     deck.dirs.write("project/.capdeck/config.json", r#"{"artifacts": {"maxAgeDays": 1}}"#);
     host.reload();

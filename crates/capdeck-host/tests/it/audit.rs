@@ -43,7 +43,7 @@ async fn one_line_per_call_without_arguments_or_results() {
         host.close().await;
     }
     let lines = written(&deck);
-    let told: Vec<[&str; 5]> = lines
+    let received: Vec<[&str; 5]> = lines
         .iter()
         .map(|line| {
             ["client", "capability", "tool", "outcome", "approved"]
@@ -51,7 +51,7 @@ async fn one_line_per_call_without_arguments_or_results() {
         })
         .collect();
     assert_eq!(
-        told,
+        received,
         [
             ["test-agent", "fake", "echo", "ok", "policy"],
             ["test-agent", "fake", "tool_error", "tool_error", "policy"],
@@ -192,7 +192,7 @@ async fn subscriptions_are_written_down_without_queries() {
         session.note_listening("");
         host.close().await;
     }
-    let told: Vec<[String; 4]> = written(&deck)
+    let received: Vec<[String; 4]> = written(&deck)
         .iter()
         .map(|line| {
             ["method", "capability", "tool", "outcome"]
@@ -201,7 +201,7 @@ async fn subscriptions_are_written_down_without_queries() {
         .collect();
     let note = "caplets://fake/resources/fake%3A%2F%2Fnote";
     assert_eq!(
-        told,
+        received,
         [
             ["resources/subscribe", "fake", note, "ok"],
             ["resources/unsubscribe", "fake", note, "ok"],

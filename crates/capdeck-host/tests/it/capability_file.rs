@@ -82,15 +82,15 @@ async fn skills_are_set_up_by_their_ids() {
     assert_eq!(listed(&session).await, ["setup_tools", "call_tool"]);
     let tools = session.view().tools().get().to_owned();
     assert!(tools.contains("Here: talking, reading, @fake."), "{tools}");
-    let told = set_up(&session, json!(["reading"])).await;
-    assert_eq!(told["tools"], json!(["fake.params()"]));
+    let received = set_up(&session, json!(["reading"])).await;
+    assert_eq!(received["tools"], json!(["fake.params()"]));
     let asked = json!({"name": "fake.echo", "data": {}});
     let error = call_listed(&session, "call_tool", asked).await.unwrap_err();
     assert!(error.message.contains("is not activated"), "{error}");
     assert_eq!(error.hint.unwrap(), "first call `setup_tools` with {\"skills\":[\"talking\"]}");
-    let told = set_up(&session, json!(["talking", "thinking"])).await;
-    assert_eq!(told["activeSkills"], json!(["reading", "talking", "thinking"]));
-    assert_eq!(told["tools"], json!(["fake.echo()", "fake.params()"]));
+    let received = set_up(&session, json!(["talking", "thinking"])).await;
+    assert_eq!(received["activeSkills"], json!(["reading", "talking", "thinking"]));
+    assert_eq!(received["tools"], json!(["fake.echo()", "fake.params()"]));
     let asked = json!({"name": "echo", "data": {"a": 1}});
     let answer = call_listed(&session, "call_tool", asked).await.unwrap().unwrap();
     assert_eq!(text(&answer), r#"{"a":1}"#);
@@ -121,8 +121,8 @@ async fn what_has_nothing_to_offer_is_not_named() {
     for exposure in [Exposure::Direct, Exposure::Search, Exposure::Progressive] {
         let view =
             listing::discovered_view(&agent_with(&host, Some(exposure)).request(&context())).await;
-        let told = view.instructions().unwrap();
-        assert!(told.contains("fake") && !told.contains("commands"), "{told}");
+        let received = view.instructions().unwrap();
+        assert!(received.contains("fake") && !received.contains("commands"), "{received}");
     }
     assert!(call(&host.operator(), "commands", "greet", json!({})).await.is_ok());
     host.close().await;
@@ -152,8 +152,8 @@ async fn a_sub_agent_has_the_tools_it_declares() {
     let direct = in_view(&host, "talker", Exposure::Direct);
     assert_eq!(listed(&direct).await, ["fake__echo", "fake__headers"]);
     let on_demand = in_view(&host, "talker", Exposure::OnDemand);
-    let told = set_up(&on_demand, json!(["talking"])).await;
-    assert_eq!(told["tools"], json!(["fake.echo()"]));
+    let received = set_up(&on_demand, json!(["talking"])).await;
+    assert_eq!(received["tools"], json!(["fake.echo()"]));
     for name in ["fake.params", "params", "fake.environment"] {
         assert_eq!(error_of(&on_demand, name).await, ErrorCode::ToolNotFound, "{name}");
     }

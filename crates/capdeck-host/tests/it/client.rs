@@ -17,19 +17,19 @@ use crate::deck::raw;
 pub(crate) struct ScriptedClient {
     name: String,
     reply: Option<Value>,
-    told: Mutex<Vec<Told>>,
+    received: Mutex<Vec<ReceivedMessage>>,
 }
 
 /// One thing the client was told or asked, and on which way.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Told {
-    pub(crate) way: Way,
+pub(crate) struct ReceivedMessage {
+    pub(crate) channel: MessageChannel,
     pub(crate) method: String,
     pub(crate) params: Value,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum MessageChannel {
     /// While a call of its own runs.
     Call,
     /// Outside any call.
@@ -44,20 +44,20 @@ impl ScriptedClient {
 
     /// A client with this answer to everything; `None` fails to answer.
     pub(crate) fn answering(name: &str, reply: Option<Value>) -> Arc<Self> {
-        Arc::new(Self { name: name.to_owned(), reply, told: Mutex::default() })
+        Arc::new(Self { name: name.to_owned(), reply, received: Mutex::default() })
     }
 
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    pub(crate) fn told(&self) -> Vec<Told> {
-        self.told.lock().clone()
+    pub(crate) fn received(&self) -> Vec<ReceivedMessage> {
+        self.received.lock().clone()
     }
 
     /// The methods it heard, in order.
     pub(crate) fn methods(&self) -> Vec<String> {
-        self.told().into_iter().map(|told| told.method).collect()
+        self.received().into_iter().map(|received| received.method).collect()
     }
 
     /// A session of this client that declares these capabilities.
@@ -104,9 +104,9 @@ impl ScriptedClient {
         CallContext { timeout: None, caller: self.clone(), ..CallContext::detached(Duration::ZERO) }
     }
 
-    fn note(&self, way: Way, method: &str, params: Option<RawMembers>) {
+    fn note(&self, channel: MessageChannel, method: &str, params: Option<RawMembers>) {
         let params = serde_json::to_value(params).unwrap();
-        self.told.lock().push(Told { way, method: method.to_owned(), params });
+        self.received.lock().push(ReceivedMessage { channel, method: method.to_owned(), params });
     }
 
     fn answer(&self) -> Result<Box<RawValue>, CallError> {
@@ -122,11 +122,11 @@ impl CallerHandle for ScriptedClient {
     }
 
     fn progress(&self, params: RawMembers) {
-        self.note(Way::Call, "progress", Some(params));
+        self.note(MessageChannel::Call, "progress", Some(params));
     }
 
     fn notify(&self, method: &str, params: Option<RawMembers>) {
-        self.note(Way::Call, method, params);
+        self.note(MessageChannel::Call, method, params);
     }
 
     async fn request(
@@ -134,7 +134,7 @@ impl CallerHandle for ScriptedClient {
         method: &str,
         params: Option<RawMembers>,
     ) -> Result<Box<RawValue>, CallError> {
-        self.note(Way::Call, method, params);
+        self.note(MessageChannel::Call, method, params);
         self.answer()
     }
 }
@@ -142,7 +142,7 @@ impl CallerHandle for ScriptedClient {
 #[async_trait]
 impl ConnectionListener for ScriptedClient {
     fn notified(&self, method: &str, params: Option<RawMembers>) {
-        self.note(Way::Session, method, params);
+        self.note(MessageChannel::Session, method, params);
     }
 
     async fn requested(
@@ -150,7 +150,7 @@ impl ConnectionListener for ScriptedClient {
         method: &str,
         params: Option<RawMembers>,
     ) -> Result<Box<RawValue>, CallError> {
-        self.note(Way::Session, method, params);
+        self.note(MessageChannel::Session, method, params);
         self.answer()
     }
 }

@@ -17,7 +17,7 @@ fn deck(plan: &FakePlan) -> Deck {
 }
 
 /// What an agent is told: code, message, hint.
-fn told(error: &CallError) -> (&'static str, &str, Option<&str>) {
+fn received(error: &CallError) -> (&'static str, &str, Option<&str>) {
     (error.code.as_str(), &error.message, error.hint.as_deref())
 }
 
@@ -45,7 +45,7 @@ async fn a_missing_program_is_named() {
 
     let deck = deck.entry("mcpServers", "bad", entry("/nowhere/at-all"));
     assert_eq!(
-        told(&failure_of(&deck, "echo").await),
+        received(&failure_of(&deck, "echo").await),
         (
             "SERVER_UNAVAILABLE",
             "there is no such program: `/nowhere/at-all`",
@@ -62,7 +62,7 @@ async fn a_crash_at_the_start_tells_the_exit_code_and_the_last_words() {
         ..FakePlan::default()
     };
     assert_eq!(
-        told(&failure_of(&deck(&plan), "echo").await),
+        received(&failure_of(&deck(&plan), "echo").await),
         (
             "SERVER_UNAVAILABLE",
             "`bad` ended with exit code 7; it last wrote: cannot open the database",
@@ -99,7 +99,7 @@ async fn a_handshake_that_is_refused_says_so() {
     let plan = FakePlan { initialize: FakeFault::Error, ..FakePlan::default() };
     let error = failure_of(&deck(&plan), "echo").await;
     let message = "`bad` refused the handshake: refused on purpose";
-    assert_eq!(told(&error), ("DOWNSTREAM_PROTOCOL_ERROR", message, None));
+    assert_eq!(received(&error), ("DOWNSTREAM_PROTOCOL_ERROR", message, None));
     assert_eq!(error.rpc.unwrap().code, -32050);
 }
 
@@ -118,7 +118,7 @@ async fn calls_without_a_usable_answer_time_out() {
 #[tokio::test]
 async fn a_crash_in_the_middle_of_a_call_ends_the_call() {
     assert_eq!(
-        told(&failure_of(&deck(&FakePlan::default()), "crash").await),
+        received(&failure_of(&deck(&FakePlan::default()), "crash").await),
         (
             "SERVER_UNAVAILABLE",
             "`bad` was ended by SIGABRT",
@@ -134,7 +134,7 @@ async fn a_line_of_20_mb_is_refused_and_the_server_stays_in_use() {
     let (host, session) = deck.operator();
     let error = call(&session, "bad", "huge_line", json!({})).await.unwrap_err();
     assert_eq!(
-        told(&error),
+        received(&error),
         (
             "CONTENT_TOO_LARGE",
             "tool `huge_line` of `bad` answered with more than the limit of 16777216 bytes",
@@ -148,7 +148,7 @@ async fn a_line_of_20_mb_is_refused_and_the_server_stays_in_use() {
 #[tokio::test]
 async fn the_servers_own_error_keeps_its_code_and_data() {
     let error = failure_of(&deck(&FakePlan::default()), "rpc_error").await;
-    assert_eq!(told(&error), ("DOWNSTREAM_TOOL_ERROR", "refused on purpose", None));
+    assert_eq!(received(&error), ("DOWNSTREAM_TOOL_ERROR", "refused on purpose", None));
     let remote = error.rpc.unwrap();
     assert_eq!((remote.code, remote.message.as_str()), (-32050, "refused on purpose"));
     assert_eq!(remote.data.unwrap().get(), r#"{"why":"test"}"#);
@@ -241,7 +241,7 @@ async fn an_unset_variable_is_named_with_what_to_do() {
     let entry = json!({"env": {"TOKEN": "${SURELY_NOT_SET}"}});
     let deck = deck(&FakePlan::default()).server("bad", &FakePlan::default(), entry);
     assert_eq!(
-        told(&failure_of(&deck, "echo").await),
+        received(&failure_of(&deck, "echo").await),
         (
             "CONFIG_INVALID",
             "environment variable `SURELY_NOT_SET` is not set",

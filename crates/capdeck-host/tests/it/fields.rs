@@ -32,12 +32,12 @@ fn ids() -> Value {
 async fn a_tool_without_a_schema_is_cut_by_its_data() {
     let deck = deck(1_000_000);
     let (host, session) = deck.operator();
-    let kept = chosen(&session, "rows", &["json.rows.id", "exitCode"]).await.unwrap();
-    assert_eq!(kept["structuredContent"], json!({"exitCode": 0, "json": {"rows": ids()}}));
-    assert_eq!(serde_json::from_str::<Value>(text(&kept)).unwrap(), kept["structuredContent"]);
-    let kept = chosen(&session, "words", &["stdout", "nope", "stdout.deep"]).await.unwrap();
-    assert_eq!(kept["structuredContent"], json!({"stdout": "plain words\n"}));
-    let said = kept["content"][1]["text"].as_str().unwrap();
+    let stored = chosen(&session, "rows", &["json.rows.id", "exitCode"]).await.unwrap();
+    assert_eq!(stored["structuredContent"], json!({"exitCode": 0, "json": {"rows": ids()}}));
+    assert_eq!(serde_json::from_str::<Value>(text(&stored)).unwrap(), stored["structuredContent"]);
+    let stored = chosen(&session, "words", &["stdout", "nope", "stdout.deep"]).await.unwrap();
+    assert_eq!(stored["structuredContent"], json!({"stdout": "plain words\n"}));
+    let said = stored["content"][1]["text"].as_str().unwrap();
     assert!(
         said.starts_with("[not in this result: `nope`, `stdout.deep`; it has: exitCode"),
         "{said}"
@@ -55,8 +55,8 @@ async fn a_result_that_was_kept_as_an_artifact_is_read_from_there() {
     let (host, session) = deck.operator();
     let whole = chosen(&session, "rows", &[]).await.unwrap();
     assert_eq!(whole["structuredContent"]["truncated"], true);
-    let kept = chosen(&session, "rows", &["json.rows.id", "json.total"]).await.unwrap();
-    assert_eq!(kept["structuredContent"], json!({"json": {"rows": ids(), "total": 2000}}));
+    let stored = chosen(&session, "rows", &["json.rows.id", "json.total"]).await.unwrap();
+    assert_eq!(stored["structuredContent"], json!({"json": {"rows": ids(), "total": 2000}}));
     host.close().await;
 }
 
@@ -66,8 +66,8 @@ async fn agents_choose_fields_in_call_tool() {
     let host = deck.open();
     let session = agent(&host);
     let asked = json!({"name": "tools__rows", "fields": ["json.total"]});
-    let kept = call_listed(&session, "call_tool", asked).await.unwrap().unwrap();
-    assert_eq!(kept["structuredContent"], json!({"json": {"total": 2000}}));
+    let stored = call_listed(&session, "call_tool", asked).await.unwrap().unwrap();
+    assert_eq!(stored["structuredContent"], json!({"json": {"total": 2000}}));
     let wrong = json!({"name": "tools__rows", "fields": "json.total"});
     let error = call_listed(&session, "call_tool", wrong).await.unwrap_err();
     assert_eq!(error.code.as_str(), "REQUEST_INVALID");

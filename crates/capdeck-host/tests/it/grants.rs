@@ -35,7 +35,7 @@ fn deck() -> Deck {
 }
 
 /// What somebody is told, with names taken out that differ.
-fn told<T: std::fmt::Debug>(outcome: &Result<T, CallError>, name: &str) -> String {
+fn received<T: std::fmt::Debug>(outcome: &Result<T, CallError>, name: &str) -> String {
     match outcome {
         Ok(answer) => format!("{answer:?}").replace(name, "NAME"),
         Err(error) => {
@@ -79,17 +79,21 @@ async fn security_18_hidden_and_unknown_are_told_alike() {
         for (id, other) in [("hidden", "absent"), ("sayer", "stayr")] {
             let hidden = call(&session, id, "tool_00000", json!({})).await;
             let unknown = call(&session, other, "tool_00000", json!({})).await;
-            assert_eq!(told(&hidden, id), told(&unknown, other), "{exposure:?}");
+            assert_eq!(received(&hidden, id), received(&unknown, other), "{exposure:?}");
             let hidden = call_listed(&session, &format!("{id}__tool_00000"), json!({})).await;
             let unknown = call_listed(&session, &format!("{other}__tool_00000"), json!({})).await;
-            assert_eq!(told(&hidden, id), told(&unknown, other), "{exposure:?}");
+            assert_eq!(received(&hidden, id), received(&unknown, other), "{exposure:?}");
             let hidden = call_listed(&session, id, json!({ "operation": "tools" })).await;
             let unknown = call_listed(&session, other, json!({ "operation": "tools" })).await;
-            assert_eq!(told(&hidden, id), told(&unknown, other), "{exposure:?}");
+            assert_eq!(received(&hidden, id), received(&unknown, other), "{exposure:?}");
         }
         let hidden = call(&session, "open", "tool_00001", json!({})).await;
         let unknown = call(&session, "open", "tool_00009", json!({})).await;
-        assert_eq!(told(&hidden, "tool_00001"), told(&unknown, "tool_00009"), "{exposure:?}");
+        assert_eq!(
+            received(&hidden, "tool_00001"),
+            received(&unknown, "tool_00009"),
+            "{exposure:?}"
+        );
         assert_eq!(hidden.unwrap_err().code, ErrorCode::ToolNotFound);
     }
     let session = guest(&host, &book, Exposure::Search);
@@ -106,7 +110,7 @@ async fn security_18_hidden_and_unknown_are_told_alike() {
                 text.replace(id, "ID").replace(tool, "TOOL")
             };
             let (hidden, unknown) =
-                (plain(told(&hidden, name), name), plain(told(&unknown, other), other));
+                (plain(received(&hidden, name), name), plain(received(&unknown, other), other));
             assert_eq!(hidden, unknown, "{tool}");
         }
     }
@@ -117,7 +121,7 @@ async fn security_18_hidden_and_unknown_are_told_alike() {
     let within = |id: &str| json!({ "query": "item", "capability": id });
     let hidden = call_listed(&session, "search", within("hidden")).await;
     let unknown = call_listed(&session, "search", within("absent")).await;
-    assert_eq!(told(&hidden, "hidden"), told(&unknown, "absent"));
+    assert_eq!(received(&hidden, "hidden"), received(&unknown, "absent"));
     host.close().await;
 }
 
@@ -145,7 +149,7 @@ async fn security_18_resources_and_prompts_go_with_the_whole_capability() {
     let absent = of_server.replace("open", "absent");
     let hidden = resources::read(&whole.request(&context), &others, Default::default()).await;
     let unknown = resources::read(&whole.request(&context), &absent, Default::default()).await;
-    assert_eq!(told(&hidden, "hidden"), told(&unknown, "absent"));
+    assert_eq!(received(&hidden, "hidden"), received(&unknown, "absent"));
     assert!(
         prompts::get(&whole.request(&context), "hidden__greet", Default::default()).await.is_err()
     );
@@ -216,7 +220,7 @@ async fn security_18_one_capability_alone_is_screened_as_well() {
     assert!(call(&session, "open", "tool_00000", json!({})).await.is_ok());
     let hidden = call(&session, "open", "tool_00001", json!({})).await;
     let unknown = call(&session, "open", "tool_00009", json!({})).await;
-    assert_eq!(told(&hidden, "tool_00001"), told(&unknown, "tool_00009"));
+    assert_eq!(received(&hidden, "tool_00001"), received(&unknown, "tool_00009"));
     let hidden = guest_at(&host, &book, id("hidden"));
     assert_eq!(
         transparent::server_facts(&hidden.request(&context()), "hidden").await.unwrap_err().code,

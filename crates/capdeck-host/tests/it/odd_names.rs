@@ -156,8 +156,8 @@ async fn setting_up_prints_names_that_call_tool_takes() {
     let host = deck.open();
     let session = agent_with(&host, Some(Exposure::OnDemand));
     let asked = json!({"skills": ["@my-api"]});
-    let told = call_listed(&session, "setup_tools", asked).await.unwrap().unwrap();
-    let tools = told["structuredContent"]["tools"].as_array().unwrap().clone();
+    let received = call_listed(&session, "setup_tools", asked).await.unwrap().unwrap();
+    let tools = received["structuredContent"]["tools"].as_array().unwrap().clone();
     assert_eq!(tools.len(), names.len());
     let mut reached = BTreeSet::new();
     for signature in tools {

@@ -54,9 +54,9 @@ fn modern(host: &Host) -> Arc<Session> {
 async fn set_up(session: &Session, skills: Value) -> Value {
     let asked = json!({ "skills": skills });
     let answer = call_listed(session, "setup_tools", asked).await.unwrap().unwrap();
-    let told: Value = serde_json::from_str(text(&answer)).unwrap();
-    assert_eq!(told, answer["structuredContent"], "text and structure say the same");
-    told
+    let received: Value = serde_json::from_str(text(&answer)).unwrap();
+    assert_eq!(received, answer["structuredContent"], "text and structure say the same");
+    received
 }
 
 async fn call_tool(session: &Session, name: &str, data: Value) -> Value {
@@ -80,8 +80,8 @@ async fn exactly_two_tools_are_listed_and_they_name_what_there_is() {
     let view = session.view();
     assert!(view.tokens() <= 200, "{} tokens", view.tokens());
     assert!(view.tools().get().contains("Here: @fake, @sayer."), "{}", view.tools());
-    let told = view.instructions().unwrap();
-    assert_eq!(told, "Call `setup_tools` with what the task needs, then `call_tool`.");
+    let received = view.instructions().unwrap();
+    assert_eq!(received, "Call `setup_tools` with what the task needs, then `call_tool`.");
     host.close().await;
 }
 
@@ -95,12 +95,12 @@ async fn setting_up_answers_with_signatures_and_allows_the_calls() {
     assert_eq!(message, "`fake.forecast` is not activated for this client");
     assert_eq!(hint, "first call `setup_tools` with {\"skills\":[\"@fake\"]}");
 
-    let told = set_up(&session, json!(["fake"])).await;
-    let keys: Vec<&String> = told.as_object().unwrap().keys().collect();
+    let received = set_up(&session, json!(["fake"])).await;
+    let keys: Vec<&String> = received.as_object().unwrap().keys().collect();
     assert_eq!(keys, ["success", "message", "skills", "activeSkills", "tools", "hint"]);
-    assert_eq!(told["skills"], json!(["fake"]));
-    assert_eq!(told["activeSkills"], json!(["@fake"]));
-    let tools = told["tools"].as_array().unwrap();
+    assert_eq!(received["skills"], json!(["fake"]));
+    assert_eq!(received["activeSkills"], json!(["@fake"]));
+    let tools = received["tools"].as_array().unwrap();
     assert!(tools.contains(&json!("fake.forecast(city, days?: number)")), "{tools:?}");
     assert!(tools.iter().all(|tool| tool.as_str().unwrap().starts_with("fake.")), "{tools:?}");
 
@@ -113,9 +113,9 @@ async fn setting_up_answers_with_signatures_and_allows_the_calls() {
 
     // The rest waits until it is set up, too; what was set up stays.
     assert!(refused(&session, "sayer.say").await.1.contains("is not activated"));
-    let told = set_up(&session, json!("@sayer")).await;
-    assert_eq!(told["activeSkills"], json!(["@fake", "@sayer"]));
-    assert!(told["tools"].as_array().unwrap().contains(&json!("sayer.say()")), "{told}");
+    let received = set_up(&session, json!("@sayer")).await;
+    assert_eq!(received["activeSkills"], json!(["@fake", "@sayer"]));
+    assert!(received["tools"].as_array().unwrap().contains(&json!("sayer.say()")), "{received}");
     let answer = call_tool(&session, "say", json!({})).await;
     assert_eq!(answer["structuredContent"]["stdout"], "hi");
     host.close().await;
@@ -154,13 +154,13 @@ async fn every_failure_of_validation_answers_with_the_schema() {
         let before = record.calls();
         let answer = call_tool(&session, &format!("fake.{tool}"), data.clone()).await;
         assert_eq!(answer["isError"], true, "{tool} {data}");
-        let told: Value = serde_json::from_str(text(&answer)).unwrap();
-        let keys: Vec<&String> = told.as_object().unwrap().keys().collect();
-        assert_eq!(keys, ["error", "tool", "schema", "hint"], "{told}");
-        assert!(told["error"].as_str().unwrap().contains(says), "{told}");
-        assert_eq!(told["tool"], format!("fake.{tool}"));
+        let received: Value = serde_json::from_str(text(&answer)).unwrap();
+        let keys: Vec<&String> = received.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["error", "tool", "schema", "hint"], "{received}");
+        assert!(received["error"].as_str().unwrap().contains(says), "{received}");
+        assert_eq!(received["tool"], format!("fake.{tool}"));
         let schema = if tool == "forecast" { forecast() } else { even(tool) };
-        assert_eq!(told["schema"], schema["inputSchema"]);
+        assert_eq!(received["schema"], schema["inputSchema"]);
         assert_eq!(record.calls() > before, reaches_the_server, "{tool} {data}");
     }
     // With the schema at hand the second attempt is right.
@@ -192,10 +192,10 @@ async fn requests_that_stand_alone_need_no_setting_up_and_leave_nothing_behind()
     let host = deck.open();
     let session = modern(&host);
     assert_eq!(text(&call_tool(&session, "echo", json!({"a": 1})).await), r#"{"a":1}"#);
-    let told = set_up(&session, json!(["@sayer"])).await;
-    assert_eq!(told["activeSkills"], json!(["@sayer"]));
-    let told = set_up(&session, json!(["@fake"])).await;
-    assert_eq!(told["activeSkills"], json!(["@fake"]), "nothing is remembered");
+    let received = set_up(&session, json!(["@sayer"])).await;
+    assert_eq!(received["activeSkills"], json!(["@sayer"]));
+    let received = set_up(&session, json!(["@fake"])).await;
+    assert_eq!(received["activeSkills"], json!(["@fake"]), "nothing is remembered");
     host.close().await;
 }
 
@@ -218,8 +218,11 @@ async fn wrong_names_are_answered_with_the_right_ones() {
     // One wrong name, and nothing of it counts.
     call_listed(&session, "setup_tools", json!({"skills": ["@sayer", "zzz"]})).await.unwrap_err();
     assert!(refused(&session, "sayer.say").await.1.contains("is not activated"));
-    let told = set_up(&session, json!([])).await;
-    assert_eq!((&told["tools"], &told["hint"]), (&json!([]), &json!("there are: @fake, @sayer")));
+    let received = set_up(&session, json!([])).await;
+    assert_eq!(
+        (&received["tools"], &received["hint"]),
+        (&json!([]), &json!("there are: @fake, @sayer"))
+    );
 
     set_up(&session, json!(["@fake"])).await;
     for (name, near) in [
@@ -272,8 +275,8 @@ async fn a_policy_holds_here_as_everywhere() {
     let deck = deck().config("policy", deny);
     let host = deck.open();
     let session = on_demand(&host);
-    let told = set_up(&session, json!(["@fake"])).await;
-    assert!(!told.to_string().contains("forecast"), "{told}");
+    let received = set_up(&session, json!(["@fake"])).await;
+    assert!(!received.to_string().contains("forecast"), "{received}");
     for name in ["fake.forecast", "forecast"] {
         assert_eq!(refused(&session, name).await.0, ErrorCode::ToolNotFound, "{name}");
     }
@@ -286,9 +289,9 @@ async fn a_server_that_cannot_list_is_told_and_the_rest_is_set_up() {
     let deck = deck().server("broken", &broken, json!({}));
     let host = deck.open();
     let session = on_demand(&host);
-    let told = set_up(&session, json!(["@broken", "@sayer"])).await;
-    assert_eq!(told["tools"], json!(["sayer.say()"]));
-    assert_eq!(told["unavailable"][0]["capability"], "broken");
+    let received = set_up(&session, json!(["@broken", "@sayer"])).await;
+    assert_eq!(received["tools"], json!(["sayer.say()"]));
+    assert_eq!(received["unavailable"][0]["capability"], "broken");
     host.close().await;
 }
 

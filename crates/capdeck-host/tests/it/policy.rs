@@ -26,7 +26,7 @@ fn deck(policy: Value) -> Deck {
 }
 
 /// What a client is told, with the tool's name taken out.
-fn told(error: &CallError, name: &str) -> String {
+fn received(error: &CallError, name: &str) -> String {
     let shown = format!("{:?} {} {:?} {:?}", error.code, error.message, error.hint, error.data);
     shown.replace(name, "NAME")
 }
@@ -67,13 +67,13 @@ async fn denied_and_unknown_look_alike() {
         let denied = call(&session, "fake", "wipe_all", json!({})).await.unwrap_err();
         let unknown = call(&session, "fake", "wipe_abc", json!({})).await.unwrap_err();
         assert_eq!(denied.code, ErrorCode::ToolNotFound);
-        assert_eq!(told(&denied, "wipe_all"), told(&unknown, "wipe_abc"));
+        assert_eq!(received(&denied, "wipe_all"), received(&unknown, "wipe_abc"));
 
         let by_name = |name: &str| json!({"name": format!("fake__{name}")});
         for tool in ["describe", "call_tool"] {
             let denied = call_listed(&session, tool, by_name("wipe_all")).await.unwrap_err();
             let unknown = call_listed(&session, tool, by_name("wipe_abc")).await.unwrap_err();
-            assert_eq!(told(&denied, "wipe_all"), told(&unknown, "wipe_abc"), "{tool}");
+            assert_eq!(received(&denied, "wipe_all"), received(&unknown, "wipe_abc"), "{tool}");
         }
         let found = call_listed(&session, "search", json!({"query": "wipe everything"})).await;
         let found = found.unwrap().unwrap().to_string();
@@ -90,7 +90,11 @@ async fn denied_and_unknown_look_alike() {
             }
             let denied = call_listed(&progressive, "fake", only).await.unwrap_err();
             let unknown = call_listed(&progressive, "fake", other).await.unwrap_err();
-            assert_eq!(told(&denied, "wipe_all"), told(&unknown, "wipe_abc"), "{operation}");
+            assert_eq!(
+                received(&denied, "wipe_all"),
+                received(&unknown, "wipe_abc"),
+                "{operation}"
+            );
         }
         let tools = call_listed(&progressive, "fake", json!({"operation": "tools"})).await;
         assert!(!tools.unwrap().unwrap().to_string().contains("wipe_all"));
@@ -101,7 +105,7 @@ async fn denied_and_unknown_look_alike() {
         let unknown = call_listed(&direct, "fake__wipe_abc", json!({})).await;
         let shown = |outcome: Result<Option<Value>, CallError>, name| match outcome {
             Ok(answer) => format!("{answer:?}"),
-            Err(error) => told(&error, name),
+            Err(error) => received(&error, name),
         };
         assert_eq!(shown(denied, "wipe_all"), shown(unknown, "wipe_abc"));
         host.close().await;
@@ -131,7 +135,7 @@ async fn the_transparent_endpoint_keeps_the_secret_too() {
     assert_eq!(names, ["tool_00000", "wipe_one"]);
     let denied = call(&session, "fake", "wipe_all", json!({})).await.unwrap_err();
     let unknown = call(&session, "fake", "wipe_abc", json!({})).await.unwrap_err();
-    assert_eq!(told(&denied, "wipe_all"), told(&unknown, "wipe_abc"));
+    assert_eq!(received(&denied, "wipe_all"), received(&unknown, "wipe_abc"));
     session.close().await;
     host.close().await;
 }
@@ -144,7 +148,7 @@ async fn a_denied_capability_does_not_exist() {
     let denied = call(&session, "fake", "tool_00000", json!({})).await.unwrap_err();
     let unknown = call(&session, "fakf", "tool_00000", json!({})).await.unwrap_err();
     assert_eq!(denied.code, ErrorCode::ServerNotFound);
-    assert_eq!(told(&denied, "fake"), told(&unknown, "fakf"));
+    assert_eq!(received(&denied, "fake"), received(&unknown, "fakf"));
     assert_eq!(listed(&session).await, [""; 0]);
     host.close().await;
 }

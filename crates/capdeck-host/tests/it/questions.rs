@@ -8,7 +8,7 @@ use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
 use crate::{
-    client::{ScriptedClient, Told, Way},
+    client::{MessageChannel, ReceivedMessage, ScriptedClient},
     deck::{Deck, PATIENCE, agent, call, request, text, value},
     record::until,
 };
@@ -39,8 +39,8 @@ async fn a_question_reaches_the_client_that_made_the_call() {
     ] {
         let answer = asked_by(&client, &session, tool).await;
         assert_eq!(answer["result"]["content"]["name"], "ada", "{tool}: {answer}");
-        let last = client.told().pop().unwrap();
-        assert_eq!((last.way, last.method.as_str()), (Way::Call, method));
+        let last = client.received().pop().unwrap();
+        assert_eq!((last.channel, last.method.as_str()), (MessageChannel::Call, method));
     }
     let hello = &record.received("initialize")[0];
     assert_eq!(hello["capabilities"], json!({"elicitation": {}, "sampling": {}, "roots": {}}));
@@ -136,14 +136,14 @@ async fn progress_passes_through_without_the_hosts_token() {
     let session = client.agent(&host, &[]);
     let asked = request("fake", "progress", json!({"steps": 3}));
     calls::call(session.request(&client.context()), &asked).await.unwrap();
-    let expected: Vec<Told> = (1..=3)
-        .map(|step| Told {
-            way: Way::Call,
+    let expected: Vec<ReceivedMessage> = (1..=3)
+        .map(|step| ReceivedMessage {
+            channel: MessageChannel::Call,
             method: "progress".to_owned(),
             params: json!({"progress": step, "total": 3, "message": format!("step {step}")}),
         })
         .collect();
-    assert_eq!(client.told(), expected);
+    assert_eq!(client.received(), expected);
     host.close().await;
 }
 
@@ -182,9 +182,9 @@ async fn cancelling_ends_the_call_at_once_and_tells_the_server() {
         record.messages().into_iter().find(|message| message["method"] == "tools/call")
     })
     .await;
-    let told =
+    let shown =
         until("the server to be told", || record.received("notifications/cancelled").pop()).await;
-    assert_eq!(told["requestId"], hanging["id"]);
+    assert_eq!(shown["requestId"], hanging["id"]);
     // The connection goes on, and nobody blames the server.
     assert_eq!(text(&call(&session, "fake", "echo", json!({})).await.unwrap()), "{}");
     assert_eq!(LastFailure::of(&host, "fake"), None);
@@ -222,13 +222,13 @@ async fn a_transparent_client_hears_everything_its_server_says() {
         calls::call(session.request(&client.context()), &asked).await.unwrap();
     }
     until("what the server said", || {
-        let heard = client.methods();
+        let received_events = client.methods();
         let all = [
             "notifications/message",
             "notifications/tools/list_changed",
             "notifications/resources/updated",
         ];
-        all.iter().all(|method| heard.iter().any(|one| one == method)).then_some(())
+        all.iter().all(|method| received_events.iter().any(|one| one == method)).then_some(())
     })
     .await;
     let other =

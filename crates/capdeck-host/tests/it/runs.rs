@@ -268,15 +268,18 @@ async fn a_recorded_run_becomes_a_test_that_can_fail() {
     // It survives being written and read.
     let text = serde_json::to_string(&test).unwrap();
     let test: TestFile = serde_json::from_str(&text).unwrap();
-    let failures = async |test: &TestFile| rehearsal().test(test).await.failures;
+    let failures = async |test: &TestFile| rehearsal().test(test).await;
     assert_eq!(failures(&test).await, [""; 0]);
     let mut wrong = test.clone();
     wrong.expect.value = Some(json!({"sum": 43}));
     assert_eq!(failures(&wrong).await, ["`/sum` is `42`, expected `43`"]);
     let mut other = test.clone();
     other.cells[1].code = other.cells[1].code.replace("n: 2", "n: 3");
-    let told = failures(&other).await.join("\n");
-    assert!(told.contains("cell 2: call 1 is `fake.echo`, which has no recorded result"), "{told}");
+    let shown = failures(&other).await.join("\n");
+    assert!(
+        shown.contains("cell 2: call 1 is `fake.echo`, which has no recorded result"),
+        "{shown}"
+    );
     let mut fails = test.clone();
     fails.cells[1].code = "throw new TypeError('x')".to_owned();
     fails.expect = capdeck_host::TestExpectation {
@@ -306,14 +309,14 @@ async fn secrets_are_not_written_down() {
         }
         close(host, &session).await;
     }
-    let kept = everything_below(deck.dirs.state().join("runs"));
-    assert!(!kept.contains("s3cret-canary-value"), "{kept}");
-    let [echoed, told] = recorded(&deck).try_into().unwrap();
+    let remaining = everything_below(deck.dirs.state().join("runs"));
+    assert!(!remaining.contains("s3cret-canary-value"), "{remaining}");
+    let [echoed, shown] = recorded(&deck).try_into().unwrap();
     // The script itself never had the secret, so the run repeats.
     assert_eq!(echoed.unrepeatable, None);
     assert_eq!(echoed.calls[0].args["args"]["password"], "[redacted]");
-    assert_eq!(told.unrepeatable.as_deref(), Some("it contained a secret, which is not stored"));
-    let refused = store(&deck).chain(told).unwrap_err();
+    assert_eq!(shown.unrepeatable.as_deref(), Some("it contained a secret, which is not stored"));
+    let refused = store(&deck).chain(shown).unwrap_err();
     assert!(refused.to_string().contains("it contained a secret"), "{refused}");
 }
 
@@ -341,10 +344,10 @@ async fn the_cells_of_a_lost_session_can_be_read() {
         |rest: &str| format!("await caplets.debug.readRecovery({{ recoveryRef: '{lost}'{rest} }})");
     let known = value_of(&session, &read("")).await;
     let entries = known["entries"].as_array().unwrap();
-    let told: Vec<(&Value, &Value)> =
+    let shown: Vec<(&Value, &Value)> =
         entries.iter().map(|one| (&one["outcome"], &one["recoveryClassification"])).collect();
     let [done, setup, effects] = [json!("done"), json!("setup_like"), json!("side_effecting")];
-    assert_eq!(told, [(&done, &setup), (&done, &effects)], "{known}");
+    assert_eq!(shown, [(&done, &setup), (&done, &effects)], "{known}");
     assert_eq!(entries[0]["code"], "const rate = 3; rate");
     let page = value_of(&session, &read(", limit: 1")).await;
     assert_eq!((&page["entries"][0], &page["nextCursor"]), (&entries[0], &json!("1")));
@@ -401,9 +404,9 @@ async fn recovered_code_shows_no_secrets() {
     assert!(known.contains("const password = '[redacted]'"), "{known}");
     close(host, &session).await;
     let records = store(&deck).list().unwrap().runs;
-    let kept = records.iter().find(|one| one.session.as_deref() == Some(reference)).unwrap();
-    let kept = serde_json::to_string(kept).unwrap();
+    let remaining = records.iter().find(|one| one.session.as_deref() == Some(reference)).unwrap();
+    let remaining = serde_json::to_string(remaining).unwrap();
     for secret in [value, "sk-live-0123456789abcdef"] {
-        assert!(!kept.contains(secret), "{secret}: {kept}");
+        assert!(!remaining.contains(secret), "{secret}: {remaining}");
     }
 }

@@ -36,9 +36,9 @@ async fn a_verified_set_up_makes_the_capability_visible() {
     assert_eq!(error.message, "`tool` needs its set-up first");
     assert_eq!(error.hint.as_deref(), Some("the person runs: capdeck setup tool"));
 
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     let report = SetupState::run(&host, "tool", &CancellationToken::new(), |event| {
-        told.push(match event {
+        received.push(match event {
             SetupEvent::Started { index, step, .. } => format!("start {index} {}", step.label),
             SetupEvent::Finished { index, report, .. } => {
                 format!("end {index} {:?}", report.status)
@@ -48,7 +48,10 @@ async fn a_verified_set_up_makes_the_capability_visible() {
     .await
     .unwrap();
     assert!(report.succeeded());
-    assert_eq!(told, ["start 0 make a mark", "end 0 Done", "start 1 look for it", "end 1 Done"]);
+    assert_eq!(
+        received,
+        ["start 0 make a mark", "end 0 Done", "start 1 look for it", "end 1 Done"]
+    );
     assert_eq!(listed(&session).await, ["search", "describe", "call_tool"]);
     let answer = call_listed(&session, "call_tool", json!({"name": "tool__say"})).await;
     assert_eq!(answer.unwrap().unwrap()["structuredContent"]["stdout"], "ready");

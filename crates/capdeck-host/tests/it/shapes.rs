@@ -72,10 +72,10 @@ async fn results_teach_what_a_tool_answers() {
 async fn no_value_is_ever_kept() {
     let deck = deck();
     call_all(&deck).await;
-    let kept = everything_below(deck.dirs.cache().join("shapes"));
-    assert!(kept.contains("password"), "the name of the field is told: {kept}");
+    let stored = everything_below(deck.dirs.cache().join("shapes"));
+    assert!(stored.contains("password"), "the name of the field is told: {stored}");
     for value in ["canary", "ada@", "1900417004", "secret-failure"] {
-        assert!(!kept.contains(value), "{value}: {kept}");
+        assert!(!stored.contains(value), "{value}: {stored}");
     }
 }
 

@@ -155,8 +155,8 @@ async fn questions_of_a_core_task_wait_for_a_modern_client() {
     }
     let done = peer.until(id, "completed").await;
     assert!(done["result"]["content"][0]["text"].as_str().unwrap().contains("Ada"), "{done}");
-    let told = peer.client.told();
-    assert!(told.is_empty(), "nothing was asked beside the task: {told:?}");
+    let received = peer.client.received();
+    assert!(received.is_empty(), "nothing was asked beside the task: {received:?}");
     host.close().await;
 }
 
@@ -179,9 +179,9 @@ async fn a_task_of_another_session_of_the_principal_goes_on_and_outlives_it() {
         let params = json!({"taskId": id, "inputResponses": more});
         let error = eve.ask(method, params).await.unwrap_err();
         let made_up = eve.ask(method, json!({"taskId": "made-up", "inputResponses": more})).await;
-        let told = |error: &CallError| format!("{error:?}");
-        let expected = told(&made_up.unwrap_err()).replace("made-up", id.as_str().unwrap());
-        assert_eq!(told(&error), expected, "{method}: unknown and foreign look alike");
+        let received = |error: &CallError| format!("{error:?}");
+        let expected = received(&made_up.unwrap_err()).replace("made-up", id.as_str().unwrap());
+        assert_eq!(received(&error), expected, "{method}: unknown and foreign look alike");
     }
     let params = json!({"taskId": id, "inputResponses": {"confirm": {"action": "accept"}}});
     second.ask("tasks/update", params).await.unwrap();
@@ -240,12 +240,12 @@ async fn a_task_of_the_extension_is_a_core_task_to_a_legacy_client() {
     assert_eq!(result["content"][0]["text"], "Computed it");
     assert_eq!(result["_meta"][RELATED]["taskId"], *id);
 
-    let kept = peer.call("greet", json!({"name": "Eve"}), wish.clone()).await.unwrap();
-    let kept = &kept["task"]["taskId"];
-    peer.until(kept, "completed").await;
-    let result = peer.ask("tasks/result", json!({"taskId": kept})).await.unwrap();
+    let stored = peer.call("greet", json!({"name": "Eve"}), wish.clone()).await.unwrap();
+    let stored = &stored["task"]["taskId"];
+    peer.until(stored, "completed").await;
+    let result = peer.ask("tasks/result", json!({"taskId": stored})).await.unwrap();
     assert_eq!(result["content"][0]["text"], "Hello, Eve!");
-    let error = peer.ask("tasks/cancel", json!({"taskId": kept})).await.unwrap_err();
+    let error = peer.ask("tasks/cancel", json!({"taskId": stored})).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::RequestInvalid);
 
     let broken = peer.call("protocol_error_job", json!({}), wish.clone()).await.unwrap();
@@ -271,11 +271,11 @@ async fn questions_of_a_task_of_the_extension_are_asked_on_the_way_to_its_result
     let id = &made["task"]["taskId"];
     let result = peer.ask("tasks/result", json!({"taskId": id})).await.unwrap();
     assert!(result["content"][0]["text"].as_str().unwrap().contains("Ada"), "{result}");
-    let asked: Vec<_> = peer.client.told();
+    let asked: Vec<_> = peer.client.received();
     let questions: Vec<_> =
-        asked.iter().filter(|told| told.method == "elicitation/create").collect();
+        asked.iter().filter(|received| received.method == "elicitation/create").collect();
     assert_eq!(questions.len(), 2);
-    assert!(questions.iter().all(|told| told.params["_meta"][RELATED]["taskId"] == *id));
+    assert!(questions.iter().all(|received| received.params["_meta"][RELATED]["taskId"] == *id));
 
     let made = peer.call("slow_compute", slow(60.0), wish).await.unwrap();
     let long = &made["task"]["taskId"];
@@ -358,7 +358,7 @@ async fn changes_of_a_task_are_told_to_whoever_listens() {
             tasks::watch_task(&eve.session, &jobs(), &id).await.unwrap_err();
         }
         let eve = Peer::new(&host, form, "eve");
-        let told = async {
+        let received = async {
             loop {
                 let event = events.recv().await.unwrap();
                 if let HostEvent::TaskChanged { .. } = &event {
@@ -372,7 +372,7 @@ async fn changes_of_a_task_are_told_to_whoever_listens() {
                 }
             }
         };
-        let task = tokio::time::timeout(PATIENCE, told).await.expect("its end is told");
+        let task = tokio::time::timeout(PATIENCE, received).await.expect("its end is told");
         assert_eq!(task.get("result").is_some(), form == TaskForm::Extension, "{era}: {task}");
         tasks::unwatch_task(&peer.session, &jobs(), &id).await;
         host.close().await;
@@ -391,12 +391,12 @@ async fn requests_about_tasks_are_written_down() {
         host.close().await;
     }
     let lines = written(&deck);
-    let told = |line: &Value| {
+    let received = |line: &Value| {
         ["method", "capability", "tool", "outcome"]
             .map(|key| line[key].as_str().unwrap().to_owned())
     };
-    let last = told(lines.last().unwrap());
+    let last = received(lines.last().unwrap());
     assert_eq!(last, ["tasks/get", "jobs", "made-up", "REQUEST_INVALID"]);
-    let ok = told(&lines[lines.len() - 2]);
+    let ok = received(&lines[lines.len() - 2]);
     assert_eq!((ok[0].as_str(), ok[3].as_str()), ("tasks/get", "ok"));
 }

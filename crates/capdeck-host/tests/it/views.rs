@@ -125,8 +125,8 @@ async fn setting_up_and_calling_on_demand_stay_inside() {
     for continuity in [SessionContinuity::Connection, SessionContinuity::Requests] {
         let session = client(&host, "reviewer", Exposure::OnDemand, continuity);
         let asked = json!({"skills": ["@part", "@whole"]});
-        let told = call_listed(&session, "setup_tools", asked).await.unwrap().unwrap();
-        assert_no_leak("setup_tools", &told["structuredContent"].to_string());
+        let received = call_listed(&session, "setup_tools", asked).await.unwrap().unwrap();
+        assert_no_leak("setup_tools", &received["structuredContent"].to_string());
         let error = call_listed(&session, "setup_tools", json!({"skills": ["@other"]})).await;
         let hint = error.unwrap_err().hint.unwrap();
         assert_eq!(hint, "there are: @part, @whole");
@@ -236,8 +236,9 @@ async fn code_has_the_same_part() {
         let session = session.clone();
         async move { code_mode::run(&session.request(&context()), request).await.unwrap() }
     };
-    let told = |report: &capdeck_host::RunReport| serde_json::to_value(&report.envelope).unwrap();
-    let works = told(&run("return await caplets.part.echo({ a: 1 })").await);
+    let received =
+        |report: &capdeck_host::RunReport| serde_json::to_value(&report.envelope).unwrap();
+    let works = received(&run("return await caplets.part.echo({ a: 1 })").await);
     assert_eq!(works["ok"], true, "{works}");
     for code in [
         "return Object.keys(caplets)",
@@ -246,7 +247,7 @@ async fn code_has_the_same_part() {
         "return await caplets.part.tools()",
         "return await caplets.part.resources()",
     ] {
-        assert_no_leak(code, &told(&run(code).await)["value"].to_string());
+        assert_no_leak(code, &received(&run(code).await)["value"].to_string());
     }
     for code in [
         "return await caplets.part.callTool('environment', {})",
@@ -257,7 +258,7 @@ async fn code_has_the_same_part() {
         "return await caplets['other'].callTool('say', {})",
         "return await caplets.types('other')",
     ] {
-        let report = told(&run(code).await);
+        let report = received(&run(code).await);
         let is_refused = report["ok"] == false || report["value"]["ok"] == false;
         assert!(is_refused, "{code}: {report}");
     }
@@ -271,8 +272,9 @@ async fn artifacts_of_others_do_not_exist() {
     let host = deck.open();
     let operator = agent_with(&host, Some(Exposure::Direct));
     let uri = |answer: &Value| {
-        let told = answer.to_string();
-        let (_, tail) = told.split_once("capdeck://artifacts/").unwrap_or_else(|| panic!("{told}"));
+        let received = answer.to_string();
+        let (_, tail) =
+            received.split_once("capdeck://artifacts/").unwrap_or_else(|| panic!("{received}"));
         let path = tail.split(|c| "\"?\\` ".contains(c)).next().unwrap();
         format!("capdeck://artifacts/{path}")
     };

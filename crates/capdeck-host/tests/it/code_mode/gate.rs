@@ -40,11 +40,11 @@ async fn what_is_denied_looks_unknown() {
     let host = deck.open();
     let session = coder(&host);
     value_of(&session, "await caplets.fake.tools()").await;
-    let told = async |code: &str, name: &str| {
+    let shown = async |code: &str, name: &str| {
         run(&session, code).await["diagnostics"].to_string().replace(name, "NAME")
     };
-    let denied = told("await caplets.fake.callTool('echo')", "echo").await;
-    let unknown = told("await caplets.fake.callTool('ecko')", "ecko").await;
+    let denied = shown("await caplets.fake.callTool('echo')", "echo").await;
+    let unknown = shown("await caplets.fake.callTool('ecko')", "ecko").await;
     assert!(denied.contains("UNKNOWN_TOOL"), "{denied}");
     assert_eq!(denied, unknown);
     let names = value_of(&session, "Object.keys(caplets)").await;
@@ -90,16 +90,16 @@ async fn every_inner_call_and_the_run_have_their_lines() {
         host.close().await;
     }
     let lines = written(&deck);
-    let told: Vec<[&str; 4]> = lines
+    let shown: Vec<[&str; 4]> = lines
         .iter()
         .map(|line| {
             ["method", "capability", "tool", "outcome"].map(|key| line[key].as_str().unwrap())
         })
         .collect();
     let run_ids: Vec<&str> =
-        told.iter().filter(|line| line[0] == "code_mode").map(|line| line[2]).collect();
+        shown.iter().filter(|line| line[0] == "code_mode").map(|line| line[2]).collect();
     assert_eq!(
-        told,
+        shown,
         [
             ["tools/call", "fake", "echo", "ok"],
             ["tools/call", "fake", "tool_error", "tool_error"],
@@ -211,9 +211,9 @@ async fn progress_of_calls_is_steps_of_the_run() {
     let session = client.session(&host, code_scope(), &[]);
     let code = "await Promise.all([caplets.fake.progress({ steps: 3 }), caplets.fake.progress({ steps: 3 })])";
     code_mode::run(&session.request(&client.context()), cell(code)).await.unwrap();
-    let told = client.told();
-    let steps = told.iter().filter(|told| told.method == "progress");
-    let steps: Vec<u64> = steps.map(|told| told.params["progress"].as_u64().unwrap()).collect();
+    let shown = client.received();
+    let steps = shown.iter().filter(|shown| shown.method == "progress");
+    let steps: Vec<u64> = steps.map(|shown| shown.params["progress"].as_u64().unwrap()).collect();
     assert_eq!(steps, [1, 2, 3, 4, 5, 6]);
     host.close().await;
 }

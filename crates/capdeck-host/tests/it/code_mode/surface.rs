@@ -59,8 +59,8 @@ async fn by_default_code_and_search_stand_side_by_side_within_the_budget() {
     let session = agent(&host);
     assert_eq!(listed(&session).await, ["code_mode", "search", "describe", "call_tool"]);
     let view = session.view();
-    let told = view.instructions().map_or(0, |text| estimate_tokens(&text));
-    assert!(view.tokens() + told <= 1000, "{} and {told}", view.tokens());
+    let received = view.instructions().map_or(0, |text| estimate_tokens(&text));
+    assert!(view.tokens() + received <= 1000, "{} and {received}", view.tokens());
     host.close().await;
 }
 

@@ -53,13 +53,13 @@ async fn a_flow_is_told_and_written_to_the_audit_trail() {
     {
         let host = deck.open();
         let session = coder(&host);
-        let told = ["`chat.post` was called with data from `notes`"];
+        let shown = ["`chat.post` was called with data from `notes`"];
         let code =
             reading("await caplets.chat.post({ text: `fyi: ${letter.slice(4, 40)}` }); return 1");
         let envelope = run(&session, &code).await;
         assert_eq!(
             (envelope["value"].as_u64(), diagnostics(&envelope).as_slice()),
-            (Some(1), told.as_slice())
+            (Some(1), shown.as_slice())
         );
         // Reading calls, own texts, and data that goes back where it came from are nothing to tell.
         for harmless in [
@@ -74,7 +74,7 @@ async fn a_flow_is_told_and_written_to_the_audit_trail() {
         let first = run(&session, &reading("var kept = letter; return 1")).await;
         let id = &first["meta"]["sessionId"];
         let next = json!({"code": "await caplets.chat.post({ text: kept })", "sessionId": id});
-        assert_eq!(diagnostics(&run_with(&session, next).await), told);
+        assert_eq!(diagnostics(&run_with(&session, next).await), shown);
         close(host, &session).await;
     }
     assert_eq!(called(&record), ["post", "look_up", "post", "post"]);
