@@ -3,11 +3,11 @@
 //! Every step reads the deck of one [`RequestContext`].
 //! `docs/design/047-when-lists-are-read-again.md` describes what a reload during a call does.
 
-mod listed;
 mod resolve;
 mod tool_request;
+mod unlisted;
 
-use std::time::SystemTime;
+use std::{sync::Arc, time::SystemTime};
 
 use capdeck_backend::{CallError, ErrorCode, ToolCall};
 use capdeck_catalog::Capability;
@@ -15,20 +15,22 @@ use capdeck_definition::Backend;
 use serde_json::value::RawValue;
 
 pub(crate) use self::resolve::ResolvedCall;
-use self::resolve::{CallRejection, resolve};
 pub use self::{
-    listed::call_listed,
     resolve::find_tool,
     tool_request::{CallForm, ToolRequest},
 };
 pub(crate) use self::{resolve::refresh_list, tool_request::nearest_of};
+use self::{
+    resolve::{CallRejection, resolve},
+    unlisted::find_unlisted,
+};
 use crate::{
-    RequestContext, SessionScope,
+    RequestContext, SessionScope, ToolRoute,
     audit::TOOL_CALL,
     client_questions::ClientQuestions,
     consent::{self, ApprovalSource},
     flow::DataFlow,
-    long_result, operations, projection, raw,
+    long_result, meta_tools, operations, projection, raw,
     spans::CallSpan,
     tasks::{self, TaskCall},
 };
@@ -40,6 +42,33 @@ struct AllowedCall<'a> {
     resolved: ResolvedCall<'a>,
     approval: ApprovalSource,
     flow: Option<DataFlow>,
+}
+
+/// Calls a tool by its listed name. `Ok(None)` when no such tool is listed.
+pub async fn call_listed(
+    request: RequestContext<'_>,
+    name: &str,
+    mut called: ToolRequest,
+) -> Result<Option<Box<RawValue>>, CallError> {
+    let (request, route) = match request.deck.view().route(name) {
+        Some(route) => (request, route),
+        None => match find_unlisted(&request, name).await? {
+            Some(found) => found,
+            None => return Ok(None),
+        },
+    };
+    let outcome = match route {
+        ToolRoute::Tool { capability, tool } => {
+            (called.capability, called.tool) = (capability, tool);
+            called.form = CallForm::ListedName(name.to_owned());
+            call(request, &called).await
+        }
+        ToolRoute::Wrapper { capability } => {
+            operations::call_wrapper(&request, &capability, &called).await
+        }
+        ToolRoute::Deck(operation) => meta_tools::run(&request, operation, called).await,
+    };
+    outcome.map(Some)
 }
 
 /// Calls a tool. Returns an MCP `CallToolResult`, of MCP servers byte for byte.
@@ -122,26 +151,52 @@ async fn confirm_definition(request: &RequestContext<'_>, capability: &Capabilit
 /// Makes an allowed call, and shapes its result for the caller.
 async fn make(resolved: &ResolvedCall<'_>, span: Option<&CallSpan>) -> raw::Answer {
     let ResolvedCall { request, call, capability, tool } = resolved;
-    if let Backend::Caplets(_) = capability.definition.backend {
-        return call_member(request, capability, call).await;
-    }
     let (session, host) = (request.session(), request.host());
+    let (definition, tool) = (&capability.definition, tool.as_ref());
     let began = SystemTime::now();
-    let outcome = call_backend(resolved, span).await;
+    let outcome = match definition.backend {
+        Backend::Caplets(_) => return call_member(request, capability, call).await,
+        Backend::Capsules => session.call_capsules(call, request.call).await,
+        // A server that cannot be reached is an outcome of the call, too.
+        _ => match request.lease(capability).await {
+            Ok(lease) => {
+                let audience = session.connections.audience();
+                let (questions, context) = ClientQuestions::watch(request.call, audience);
+                let sent = ToolCall {
+                    name: &call.tool,
+                    arguments: call.arguments.as_deref(),
+                    meta: match span {
+                        Some(span) => Some(span.meta(call.meta.clone())),
+                        None => call.meta.clone(),
+                    },
+                    rest: call.rest.clone(),
+                    unformatted: call.unformatted,
+                };
+                let (tool, context) = (tool.map(Arc::as_ref), &context);
+                let target = TaskCall { request, lease, capability, tool, context };
+                let outcome = tasks::call_tool(target, sent).await;
+                match session.scope {
+                    SessionScope::Transparent(_) => outcome,
+                    _ => questions.explain(&call.capability, &call.tool, outcome),
+                }
+            }
+            Err(error) => Err(error),
+        },
+    };
     if let Some(span) = span {
         span.backend_answered(began);
     }
-    host.0.health.note_outcome(&capability.definition, outcome.as_ref().err());
+    host.0.health.note_outcome(definition, outcome.as_ref().err());
     let result = outcome?;
     let config = request.deck.catalog().config();
     if let Some(tool) = tool {
-        host.0.shapes.observe(config, &capability.definition, tool, &result);
+        host.0.shapes.observe(config, definition, tool, &result);
     }
     let chosen = match call.fields.as_slice() {
         [] => result,
         fields => projection::apply(fields, host.artifacts(), result).await?,
     };
-    host.0.usage.note(&capability.definition.id);
+    host.0.usage.note(&definition.id);
     let sent = match call.whole {
         true => chosen,
         false => long_result::fit_result(session, config, capability, chosen).await?,
@@ -150,33 +205,6 @@ async fn make(resolved: &ResolvedCall<'_>, span: Option<&CallSpan>) -> raw::Answ
         session.known_artifacts.note(&sent);
     }
     Ok(sent)
-}
-
-async fn call_backend(resolved: &ResolvedCall<'_>, span: Option<&CallSpan>) -> raw::Answer {
-    let ResolvedCall { request, call, capability, tool } = resolved;
-    let session = request.session();
-    if let Backend::Capsules = capability.definition.backend {
-        return session.call_capsules(call, request.call).await;
-    }
-    let (questions, context) = ClientQuestions::watch(request.call, session.connections.audience());
-    let lease = request.lease(capability).await?;
-    let meta = call.meta.clone();
-    let sent = ToolCall {
-        name: &call.tool,
-        arguments: call.arguments.as_deref(),
-        meta: match span {
-            Some(span) => Some(span.meta(meta)),
-            None => meta,
-        },
-        rest: call.rest.clone(),
-        unformatted: call.unformatted,
-    };
-    let target = TaskCall { request, lease, capability, tool: tool.as_deref(), context: &context };
-    let outcome = tasks::call_tool(target, sent).await;
-    if let SessionScope::Transparent(_) = session.scope {
-        return outcome;
-    }
-    questions.explain(&call.capability, &call.tool, outcome)
 }
 
 /// A set's tool is a member's wrapper; the inner call comes back through [`call`].

@@ -60,7 +60,10 @@ impl<'a> RequestContext<'a> {
         capability: &Capability,
     ) -> Result<ConnectionLease, CallError> {
         let (connections, definition) = (self.connections(), &capability.definition);
-        let lease = connections.lease(definition, &self.call.cancel).await?;
+        let lease = match connections.lease_open(definition) {
+            Some(lease) => lease,
+            None => connections.lease(definition, &self.call.cancel).await?,
+        };
         connections.check_list_when_due(definition, &lease);
         Ok(lease)
     }

@@ -118,6 +118,7 @@ impl SessionConnections {
         }
     }
 
+    /// The connection that is open already, which is all that most calls need.
     pub(crate) fn lease_open(&self, definition: &Definition) -> Option<ConnectionLease> {
         match &self.own {
             Some(own) if !self.shares(definition) => own.pool.lease_open(definition),

@@ -66,6 +66,15 @@ impl RpcFrame {
             parts.into_iter().map(|part| RpcMessage::parse(part.get().as_bytes())).collect(),
         ))
     }
+
+    /// The messages that could be read.
+    pub(crate) fn messages(&self) -> impl Iterator<Item = &RpcMessage> {
+        let (single, batch) = match self {
+            Self::Single(message) => (Some(message), [].as_slice()),
+            Self::Batch(messages) => (None, messages.as_slice()),
+        };
+        single.into_iter().chain(batch.iter().flatten())
+    }
 }
 
 impl RpcMessage {

@@ -89,6 +89,10 @@ impl RpcError {
         Self::new(Self::TOO_MANY_SESSIONS, message)
     }
 
+    pub(crate) fn cancelled() -> Self {
+        Self::new(Self::REQUEST_CANCELLED, "the request was cancelled")
+    }
+
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(Self::INTERNAL_ERROR, message)
     }

@@ -175,7 +175,15 @@ impl McpSession {
                 }
             }));
         }
-        self.exchange(method, params, options, operation).await
+        let outcome = match self.parts.process {
+            // A process has no session that it could lose.
+            Some(_) => self.parts.client.request(method, params, options).await,
+            None => self.send(method, params, options).await,
+        };
+        match outcome {
+            Ok(result) => Ok(self.parts.given.scrub(result)),
+            Err(error) => Err(self.explain(operation, error).await),
+        }
     }
 
     pub(super) async fn forward(
@@ -184,7 +192,10 @@ impl McpSession {
         params: Option<RawMembers>,
         context: &CallContext,
     ) -> CallResult {
-        self.exchange(method, params, self.options(context), McpOperation::of(method)).await
+        match self.send(method, params, self.options(context)).await {
+            Ok(result) => Ok(self.parts.given.scrub(result)),
+            Err(error) => Err(self.explain(McpOperation::of(method), error).await),
+        }
     }
 
     pub(super) async fn watch_resources(
@@ -258,19 +269,6 @@ impl McpSession {
         declared.is_some_and(|one| one.get("subscribe").is_some_and(|text| text.get() == "true"))
     }
 
-    async fn exchange(
-        &self,
-        method: &str,
-        params: Option<RawMembers>,
-        options: RequestOptions,
-        operation: McpOperation<'_>,
-    ) -> CallResult {
-        match self.send(method, params, options).await {
-            Ok(result) => Ok(self.parts.given.scrub(result)),
-            Err(error) => Err(self.explain(operation, error).await),
-        }
-    }
-
     /// Sends a request, and again when the server lost the session and did not process it.
     async fn send(
         &self,
@@ -278,9 +276,6 @@ impl McpSession {
         params: Option<RawMembers>,
         options: RequestOptions,
     ) -> Result<Box<RawValue>, ClientError> {
-        if self.parts.process.is_some() {
-            return self.parts.client.request(method, params, options).await;
-        }
         let mut give_up = None;
         for _ in 0..MAX_SESSION_REOPENS {
             let seen = self.handshakes_so_far(method, &options).await?;

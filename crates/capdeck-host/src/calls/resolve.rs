@@ -85,7 +85,22 @@ pub(super) async fn resolve<'a>(
         let read = call.without_reserved(|| deck.is_of_capability_file(&call.capability));
         let capability = gate::require_offered(deck, &read.capability, Some(&read.tool));
         let capability = capability.map_err(refused)?;
-        match match_call(deck, &capability, &read, &attempts).map_err(refused)? {
+        let mut matched = match_tool(deck, &capability, &read.tool, &attempts).map_err(refused)?;
+        if let ToolMatch::Found(tool) = &matched {
+            let arguments = read.arguments.as_deref();
+            if !deck.catalog().is_open() {
+                artifacts::check_arguments(deck, arguments).map_err(refused)?;
+            }
+            if let Some(tool) = tool {
+                let arguments = read_arguments(&capability, tool, arguments).map_err(refused)?;
+                let checked = check_arguments(&capability, tool, &arguments, &read.form)
+                    .and_then(|()| projection::check(&read.fields, &capability, tool));
+                if let Err(refusal) = checked {
+                    matched = ToolMatch::RefusedByList(refusal);
+                }
+            }
+        }
+        match matched {
             ToolMatch::Found(tool) => {
                 let checking = is_list_current(&request, &capability, &mut attempts);
                 if checking.await.map_err(refused)? {
@@ -204,26 +219,6 @@ fn match_tool(
         }
         ToolLookup::Unknown => ToolMatch::RefusedByList(deck.unknown_tool(capability, name)),
     })
-}
-
-/// The same with arguments and chosen fields that fit the tool's schemas.
-fn match_call(
-    deck: &DeckSnapshot<'_>,
-    capability: &Arc<Capability>,
-    call: &ToolRequest,
-    attempts: &ResolveAttempts,
-) -> Result<ToolMatch, CallError> {
-    let matched = match_tool(deck, capability, &call.tool, attempts)?;
-    let ToolMatch::Found(tool) = &matched else { return Ok(matched) };
-    let arguments = call.arguments.as_deref();
-    if !deck.catalog().is_open() {
-        artifacts::check_arguments(deck, arguments)?;
-    }
-    let Some(tool) = tool else { return Ok(matched) };
-    let arguments = read_arguments(capability, tool, arguments)?;
-    let checked = check_arguments(capability, tool, &arguments, &call.form)
-        .and_then(|()| projection::check(&call.fields, capability, tool));
-    Ok(checked.err().map_or(matched, ToolMatch::RefusedByList))
 }
 
 fn read_arguments(

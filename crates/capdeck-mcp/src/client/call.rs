@@ -174,7 +174,12 @@ pub(super) async fn exchange(
     let mut in_flight = PendingCallGuard { hub, transport, call: &call, reason };
 
     let started = Instant::now();
-    let exchange = chaos::exchange(hub, transport, &call, body);
+    let exchange = async {
+        match hub.faults.get() {
+            None => transport.exchange(&call, body).await,
+            Some(faults) => chaos::exchange(hub, transport, faults, &call, body).await,
+        }
+    };
     tokio::pin!(exchange);
     let deadline_now =
         || saturating_deadline(*call.last_activity.lock(), options.timeout).min(hard_end);

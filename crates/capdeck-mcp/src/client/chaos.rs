@@ -55,10 +55,11 @@ const LIST_CHANGED: &[u8] = br#"{"jsonrpc":"2.0","method":"notifications/tools/l
 pub(super) async fn exchange(
     hub: &Arc<MessageHub>,
     transport: &Arc<dyn ClientTransport>,
+    faults: &FaultSource,
     call: &Arc<PendingCall>,
     body: Vec<u8>,
 ) -> ResponseResult {
-    let Some(plan) = hub.faults.get().and_then(|faults| faults.plan(&call.method)) else {
+    let Some(plan) = faults.plan(&call.method) else {
         return transport.exchange(call, body).await;
     };
     if plan != FaultPlan::default() {

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     MalformedMessage, RawObject, RequestId, RpcError, RpcFrame, RpcMessage, encode,
-    message_budget::MessageRoom, raw, request_meta::SUBSCRIPTION_ID,
+    message_budget::MessageRoom, raw, request_meta::SUBSCRIPTION_ID, rpc_error::RpcResult,
 };
 
 const MAX_SERVER_REQUESTS: usize = 64;
@@ -135,6 +135,9 @@ impl MessageHub {
         transport: &Arc<dyn ClientTransport>,
     ) {
         match RpcFrame::parse(frame) {
+            Ok(RpcFrame::Single(RpcMessage::Response { id, outcome })) => {
+                self.complete_call(&id, outcome, room);
+            }
             Ok(RpcFrame::Single(message)) => self.receive_message(message, room, origin, transport),
             Ok(RpcFrame::Batch(parts)) => {
                 for part in parts {
@@ -156,12 +159,7 @@ impl MessageHub {
         transport: &Arc<dyn ClientTransport>,
     ) {
         match message {
-            RpcMessage::Response { id, outcome } => {
-                match id.as_counter().and_then(|id| self.remove_call(id)) {
-                    Some(call) => call.complete(outcome.map_err(ClientError::Rpc), room),
-                    None => tracing::debug!(%id, "an answer to no open request was dropped"),
-                }
-            }
+            RpcMessage::Response { id, outcome } => self.complete_call(&id, outcome, room),
             RpcMessage::Notification { method, params } => {
                 let params = raw::parse_params(params.as_deref()).unwrap_or_default();
                 self.receive_notification(&method, params, origin);
@@ -173,6 +171,13 @@ impl MessageHub {
                 };
                 self.serve_request(id, method, params, receiver, transport);
             }
+        }
+    }
+
+    fn complete_call(&self, id: &RequestId, outcome: RpcResult, room: Option<MessageRoom>) {
+        match id.as_counter().and_then(|id| self.remove_call(id)) {
+            Some(call) => call.complete(outcome.map_err(ClientError::Rpc), room),
+            None => tracing::debug!(%id, "a response to no open request was dropped"),
         }
     }
 

@@ -69,21 +69,26 @@ pub(super) fn open(
     transport
 }
 
+impl StdioTransport {
+    fn input_closed(&self) -> ClientError {
+        let reason = self.hub.ended();
+        let reason = reason.unwrap_or_else(|| "the server closed its input".to_owned());
+        ClientError::Closed { reason }
+    }
+}
+
 #[async_trait]
 impl ClientTransport for StdioTransport {
-    async fn exchange(&self, call: &Arc<PendingCall>, body: Vec<u8>) -> ResponseResult {
+    async fn exchange(&self, call: &Arc<PendingCall>, mut body: Vec<u8>) -> ResponseResult {
         let outcome = call.outcome();
-        self.send(None, body).await?;
+        body.push(b'\n');
+        self.lines.send(body).await.map_err(|_| self.input_closed())?;
         outcome.await.unwrap_or_else(|_| Err(self.hub.closed_error()))
     }
 
     async fn send(&self, _method: Option<&str>, mut body: Vec<u8>) -> Result<(), ClientError> {
         body.push(b'\n');
-        self.lines.send(body).await.map_err(|_| {
-            let reason = self.hub.ended();
-            let reason = reason.unwrap_or_else(|| "the server closed its input".to_owned());
-            ClientError::Closed { reason }
-        })
+        self.lines.send(body).await.map_err(|_| self.input_closed())
     }
 
     fn send_detached(&self, mut body: Vec<u8>) {

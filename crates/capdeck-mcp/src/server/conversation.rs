@@ -2,7 +2,6 @@
 
 use std::{
     collections::HashMap,
-    pin::Pin,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
@@ -40,12 +39,6 @@ pub(super) struct IncomingRequest {
     pub(super) params: Option<Box<RawValue>>,
 }
 
-pub(super) enum RequestCompletion {
-    Outcome(RpcResult),
-    /// The client cancelled it and expects no response.
-    Cancelled,
-}
-
 impl ServerConversation {
     pub(super) fn new() -> Arc<Self> {
         let ended = CancellationToken::new();
@@ -74,33 +67,61 @@ impl ServerConversation {
         self.in_flight.count() > 0
     }
 
-    /// Accepts one request; the future answers it. The request is registered immediately, so that a cancellation
-    /// right after it finds it. A panic in the session fails only that request.
+    /// Answers a request; `None` when the client cancelled it and expects no response. The request is registered
+    /// immediately, so that a cancellation right after it finds it. A panic in the session fails only that request.
     pub(super) fn answer(
         &self,
         request: IncomingRequest,
         outlet: MessageOutlet,
-    ) -> impl Future<Output = RequestCompletion> + Send + use<> {
-        let begun = self.begin_request(request, outlet);
+    ) -> impl Future<Output = Option<RpcResult>> + Send + use<> {
+        let IncomingRequest { id, method, params } = request;
+        let registered = (method != "ping").then(|| self.register(&id, &method));
+        let peer = self.peer(outlet);
         async move {
-            match begun {
-                Ok(Some(begun)) => begun.finish().await,
-                Ok(None) => RequestCompletion::Outcome(Ok(raw::empty_object())),
-                Err(error) => RequestCompletion::Outcome(Err(error)),
+            let (revision, session, running) = match registered {
+                Some(Ok(registered)) => registered,
+                Some(Err(error)) => return Some(Err(error)),
+                None => return Some(Ok(raw::empty_object())),
+            };
+            let params = match raw::parse_params(params.as_deref()) {
+                Ok(params) => params,
+                Err(error) => return Some(Err(error)),
+            };
+            let exchange = RequestExchange {
+                id,
+                revision,
+                log_level: None,
+                progress_token: params.as_ref().and_then(progress_token),
+                cancel: running.cancel.clone(),
+                peer,
+            };
+            // A request that is already cancelled does not start.
+            if running.cancel.is_cancelled() {
+                return None;
+            }
+            let mut work = Box::pin(async move {
+                guarded(session.request(&method, params, exchange), || {
+                    format!("a fault in this server ended `{method}`")
+                })
+                .await
+            });
+            tokio::select! {
+                // First, so that work that ends because of the cancellation does not count as a response.
+                biased;
+                () = running.cancel.cancelled() => {
+                    tokio::spawn(tokio::time::timeout(CANCEL_TIMEOUT, work));
+                    None
+                }
+                outcome = &mut work => Some(outcome.map(legacy_result)),
             }
         }
     }
 
-    /// Starts a request; `None` for a `ping`, which needs no work.
-    fn begin_request(
+    fn register(
         &self,
-        request: IncomingRequest,
-        outlet: MessageOutlet,
-    ) -> Result<Option<StartedRequest>, RpcError> {
-        let IncomingRequest { id, method, params } = request;
-        if method == "ping" {
-            return Ok(None);
-        }
+        id: &RequestId,
+        method: &str,
+    ) -> Result<(ProtocolRevision, Arc<dyn ServerSession>, RunningRequest), RpcError> {
         let Some((revision, session)) = self.session.get() else {
             let message = format!("`{method}` came before `initialize`");
             return Err(RpcError::invalid_request(message));
@@ -108,24 +129,7 @@ impl ServerConversation {
         if method == "initialize" {
             return Err(RpcError::invalid_request("this session is initialized already"));
         }
-        let params = raw::parse_params(params.as_deref())?;
-        let running = self.in_flight.start(&id)?;
-        let exchange = RequestExchange {
-            id,
-            revision: *revision,
-            log_level: None,
-            progress_token: params.as_ref().and_then(progress_token),
-            cancel: running.cancel.clone(),
-            peer: self.peer(outlet),
-        };
-        let session = Arc::clone(session);
-        let work = Box::pin(async move {
-            guarded(session.request(&method, params, exchange), || {
-                format!("a fault in this server ended `{method}`")
-            })
-            .await
-        });
-        Ok(Some(StartedRequest { running, work }))
+        Ok((*revision, Arc::clone(session), self.in_flight.start(id)?))
     }
 
     pub(super) async fn notification(&self, method: &str, params: Option<Box<RawValue>>) {
@@ -159,30 +163,6 @@ impl ServerConversation {
         }
         if let Some((_, session)) = self.session.get() {
             close_session(&**session).await;
-        }
-    }
-}
-
-struct StartedRequest {
-    running: RunningRequest,
-    work: Pin<Box<dyn Future<Output = RpcResult> + Send>>,
-}
-
-impl StartedRequest {
-    async fn finish(self) -> RequestCompletion {
-        let Self { running, mut work } = self;
-        // A request that is already cancelled does not start.
-        if running.cancel.is_cancelled() {
-            return RequestCompletion::Cancelled;
-        }
-        tokio::select! {
-            // First, so that work that ends because of the cancellation does not count as a response.
-            biased;
-            () = running.cancel.cancelled() => {
-                tokio::spawn(tokio::time::timeout(CANCEL_TIMEOUT, work));
-                RequestCompletion::Cancelled
-            }
-            outcome = &mut work => RequestCompletion::Outcome(outcome.map(legacy_result)),
         }
     }
 }

@@ -4,31 +4,38 @@
 
 mod headers;
 mod modern_post;
-mod post;
 mod reply;
+mod sessions;
 
 use std::{
     fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    future::poll_fn,
+    pin::Pin,
+    sync::{Arc, atomic::AtomicBool},
+    task::Context,
     time::Duration,
 };
 
 use bytes::Bytes;
-use futures_util::future::{join, join_all};
-use http::{Method, Request, Response, StatusCode, header::ALLOW, request::Parts};
+use futures_util::future::{FutureExt as _, join, join_all};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header::ALLOW};
+use tokio::runtime::Handle;
 
+use self::{modern_post::is_modern, reply::HttpErrorReply, sessions::end_all};
 use super::{
-    ServerLoad, SessionFactory, SessionOwner,
+    MissingScopes, ServerLoad, SessionFactory,
+    conversation::IncomingRequest,
+    event_stream::StreamStart,
     http_session::HttpSession,
     modern::{ModernServer, SuspensionLimits},
+    peer::MessageOutlet,
     response_body::{EventReader, ResponseBody},
     session_table::SessionTable,
 };
-use crate::{MAX_MESSAGE_BYTES, TextSealer, request_head::SESSION};
-use reply::HttpErrorReply;
+use crate::{
+    MAX_MESSAGE_BYTES, MalformedMessage, RpcError, RpcFrame, RpcMessage, TextSealer, encode,
+    message::check_nesting, message_budget::keep_answer_room, request_head::SESSION,
+};
 
 /// Limits and delays of an HTTP endpoint.
 #[derive(Debug, Clone)]
@@ -55,12 +62,7 @@ pub struct HttpOptions {
 }
 
 /// An endpoint to mount under a path of any HTTP server.
-#[derive(Clone)]
 pub struct HttpEndpoint {
-    inner: Arc<HttpEndpointInner>,
-}
-
-struct HttpEndpointInner {
     service: Arc<dyn SessionFactory>,
     options: HttpOptions,
     sessions: SessionTable,
@@ -86,9 +88,7 @@ impl Default for HttpOptions {
 }
 
 impl HttpEndpoint {
-    pub fn new(service: Arc<dyn SessionFactory>, options: HttpOptions) -> Self {
-        let sessions = SessionTable::default();
-        let sweeping = AtomicBool::new(false);
+    pub fn new(service: Arc<dyn SessionFactory>, options: HttpOptions) -> Arc<Self> {
         let limits = SuspensionLimits {
             in_all: options.max_suspended,
             per_principal: options.max_suspended_per_principal,
@@ -96,90 +96,192 @@ impl HttpEndpoint {
         };
         let sealer = Arc::clone(&options.sealer);
         let modern = ModernServer::new(Arc::clone(&service), sealer, options.max_sessions, limits);
-        Self { inner: Arc::new(HttpEndpointInner { service, options, sessions, modern, sweeping }) }
+        let (sessions, sweeping) = (SessionTable::default(), AtomicBool::new(false));
+        Arc::new(Self { service, options, sessions, modern, sweeping })
     }
 
     /// Answers one HTTP request. Its extensions reach [`SessionFactory::open`].
-    pub async fn handle(&self, request: Request<Bytes>) -> Response<ResponseBody> {
-        let (parts, body) = request.into_parts();
-        let answer = match parts.method {
-            Method::POST => self.inner.post(parts, body).await,
-            Method::GET if parts.headers.contains_key(SESSION) => self.inner.get(&parts),
-            Method::DELETE if parts.headers.contains_key(SESSION) => {
-                self.inner.delete(&parts).await
+    pub async fn handle(self: &Arc<Self>, request: Request<Bytes>) -> Response<ResponseBody> {
+        let answering = async {
+            let (parts, body) = request.into_parts();
+            let has_session = parts.headers.contains_key(SESSION);
+            match parts.method {
+                Method::POST => {}
+                Method::GET if has_session => return self.get(&parts),
+                Method::DELETE if has_session => return self.delete(&parts).await,
+                Method::GET | Method::DELETE => return Ok(not_allowed("POST")),
+                _ => return Ok(not_allowed("GET, POST, DELETE")),
             }
-            Method::GET | Method::DELETE => Ok(not_allowed("POST")),
-            _ => Ok(not_allowed("GET, POST, DELETE")),
+            headers::check_content_type(&parts.headers)?;
+            headers::check_accept(&parts.headers, &["application/json", "text/event-stream"])?;
+            if body.len() > self.options.max_body {
+                let message =
+                    format!("the body is over the limit of {} bytes", self.options.max_body);
+                return Err(HttpErrorReply::new(StatusCode::PAYLOAD_TOO_LARGE, message));
+            }
+            let frame = match check_nesting(&body).and_then(|()| RpcFrame::parse(&body)) {
+                Ok(frame) => frame,
+                Err(malformed) if malformed.is_stray_answer() => return Ok(reply::accepted()),
+                Err(MalformedMessage { id, error, .. }) => {
+                    return Err(HttpErrorReply::malformed(id, error));
+                }
+            };
+            // Before any request of the message is answered, with everything that they lack.
+            let missing: Vec<String> = frame
+                .messages()
+                .filter_map(|message| match message {
+                    RpcMessage::Request { method, params, .. } => {
+                        self.service.missing_scopes(&parts.extensions, method, params.as_deref())
+                    }
+                    RpcMessage::Notification { .. } | RpcMessage::Response { .. } => None,
+                })
+                .map(|MissingScopes(scopes)| scopes)
+                .collect();
+            if !missing.is_empty() {
+                return Err(HttpErrorReply::missing_scopes(MissingScopes(missing.join(" "))));
+            }
+            match frame {
+                RpcFrame::Single(RpcMessage::Request { id, method, params })
+                    if is_modern(&parts.headers, &method, params.as_deref()) =>
+                {
+                    Ok(self.post_modern(parts, IncomingRequest { id, method, params }).await)
+                }
+                RpcFrame::Single(RpcMessage::Notification { method, params })
+                    if is_modern(&parts.headers, &method, params.as_deref()) =>
+                {
+                    self.notify_modern(parts, method, params).await
+                }
+                RpcFrame::Single(RpcMessage::Request { id, method, params })
+                    if method == "initialize" && !has_session =>
+                {
+                    self.initialize(id, params, parts.extensions).await
+                }
+                RpcFrame::Single(message) => {
+                    let session = self.session(&parts).map_err(|refusal| match &message {
+                        RpcMessage::Request { id, .. } => refusal.of(id.clone()),
+                        RpcMessage::Notification { .. } | RpcMessage::Response { .. } => refusal,
+                    })?;
+                    Ok(self.answer(&session, RpcFrame::Single(message), &parts.headers).await)
+                }
+                RpcFrame::Batch(_) => {
+                    let session = self.session(&parts)?;
+                    if !session.revision.has_batches() {
+                        let message = "batches are not part of this protocol revision";
+                        let error = RpcError::invalid_request(message);
+                        return Err(HttpErrorReply::malformed(None, error));
+                    }
+                    Ok(self.answer(&session, frame, &parts.headers).await)
+                }
+            }
         };
-        answer.unwrap_or_else(HttpErrorReply::into_response)
+        answering.await.unwrap_or_else(HttpErrorReply::into_response)
     }
 
     pub fn load(&self) -> ServerLoad {
-        self.inner.sessions.load() + self.inner.modern.load()
+        self.sessions.load() + self.modern.load()
     }
 
     /// Ends every session. Requests in flight are cancelled.
     pub async fn shutdown(&self) {
-        join(end_all(self.inner.sessions.drain()), self.inner.modern.end()).await;
-    }
-}
-
-impl HttpEndpointInner {
-    async fn delete(&self, parts: &Parts) -> Result<Response<ResponseBody>, HttpErrorReply> {
-        let session = self.session(parts)?;
-        self.sessions.remove(&session.id);
-        session.end().await;
-        let mut response = Response::new(ResponseBody::empty());
-        *response.status_mut() = StatusCode::NO_CONTENT;
-        Ok(response)
+        join(end_all(self.sessions.drain()), self.modern.end()).await;
     }
 
-    fn session(&self, parts: &Parts) -> Result<Arc<HttpSession>, HttpErrorReply> {
-        let id = headers::session_id(&parts.headers)?;
-        headers::check_revision(&parts.headers)?;
-        // Another principal's session looks like one that does not exist.
-        let session = self
-            .sessions
-            .get(id)
-            .filter(|session| session.principal == principal(&parts.extensions))
-            .ok_or_else(HttpErrorReply::session_not_found)?;
-        session.touch();
-        Ok(session)
-    }
-
-    /// Starts the task that ends idle sessions. It lives as long as the endpoint.
-    fn start_sweeping(self: &Arc<Self>) {
-        if self.sweeping.swap(true, Ordering::Relaxed) {
-            return;
-        }
-        let period = (self.options.session_idle / 4)
-            .clamp(Duration::from_millis(10), Duration::from_secs(15));
-        let endpoint = Arc::downgrade(self);
-        tokio::spawn(async move {
-            loop {
-                tokio::time::sleep(period).await;
-                let Some(endpoint) = endpoint.upgrade() else { return };
-                let idle = endpoint.options.session_idle;
-                join(end_all(endpoint.sessions.sweep(idle)), endpoint.modern.sweep(idle)).await;
+    /// Answers the messages of a session: as plain JSON when only responses come within the grace time, else as a
+    /// stream that can be resumed. The requests go on without the connection: its client may resume for the responses.
+    async fn answer(
+        &self,
+        session: &Arc<HttpSession>,
+        frame: RpcFrame,
+        headers: &HeaderMap,
+    ) -> Response<ResponseBody> {
+        let (messages, is_batch) = match frame {
+            RpcFrame::Single(message) => (vec![Ok(message)], false),
+            RpcFrame::Batch(messages) => (messages, true),
+        };
+        let is_answered = |message: &&Result<RpcMessage, MalformedMessage>| match message {
+            Ok(message) => matches!(message, RpcMessage::Request { .. }),
+            Err(malformed) => !malformed.is_stray_answer(),
+        };
+        let answers = messages.iter().filter(is_answered).count();
+        let stream = session.new_stream(answers);
+        let mut requests = Vec::new();
+        for message in messages {
+            match message {
+                Ok(RpcMessage::Request { id, method, params }) => {
+                    let request = IncomingRequest { id: id.clone(), method, params };
+                    let outlet = MessageOutlet::Events(Arc::clone(&stream));
+                    let answer = session.conversation.answer(request, outlet);
+                    let (session, stream) = (Arc::clone(session), Arc::clone(&stream));
+                    requests.push(keep_answer_room(async move {
+                        // An open HTTP request needs an end, even after a cancellation.
+                        let outcome = answer.await.unwrap_or_else(|| Err(RpcError::cancelled()));
+                        stream.push_answer(encode::response(&id, &outcome).into());
+                        session.touch();
+                    }));
+                }
+                Ok(RpcMessage::Notification { method, params }) => {
+                    session.conversation.notification(&method, params).await;
+                }
+                Ok(RpcMessage::Response { id, outcome }) => {
+                    session.conversation.response(&id, outcome);
+                }
+                Err(malformed) if malformed.is_stray_answer() => {}
+                Err(MalformedMessage { id, error, .. }) => {
+                    stream.push_answer(encode::failure(id.as_ref(), &error).into());
+                }
             }
-        });
+        }
+        if answers == 0 {
+            return reply::accepted();
+        }
+        let mut answering = DetachedOnDrop(Some(Box::pin(join_all(requests).map(drop))));
+        if !headers::prefers_events(headers) {
+            let beginning = poll_fn(|context| {
+                answering.poll(context);
+                stream.poll_beginning(context)
+            });
+            let soon = tokio::time::timeout(self.options.json_grace, beginning).await;
+            if let Ok(StreamStart::AnswersOnly(mut answers)) = soon {
+                let body = match is_batch {
+                    true => [b"[", answers.join(b",".as_slice()).as_slice(), b"]"].concat().into(),
+                    false => answers.pop().unwrap_or_default(),
+                };
+                return reply::json(StatusCode::OK, body);
+            }
+        }
+        session.keep_stream(Arc::clone(&stream));
+        let mut reader = EventReader::new(stream, 0, self.options.keep_alive);
+        if session.revision.has_priming_event() {
+            reader = reader.primed(self.options.retry);
+        }
+        reply::events(reader)
     }
 }
 
-/// Ends sessions concurrently: one must not wait for the others.
-async fn end_all(sessions: Vec<Arc<HttpSession>>) {
-    join_all(sessions.iter().map(|session| session.end())).await;
+/// Work that its owner advances; when the owner is gone, it goes on in a task of its own. Most requests end before, and
+/// cost no task.
+struct DetachedOnDrop(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
+
+impl DetachedOnDrop {
+    fn poll(&mut self, context: &mut Context<'_>) {
+        if self.0.as_mut().is_some_and(|work| work.as_mut().poll(context).is_ready()) {
+            self.0 = None;
+        }
+    }
 }
 
-fn principal(extensions: &http::Extensions) -> SessionOwner {
-    extensions.get::<SessionOwner>().cloned().unwrap_or_default()
+impl Drop for DetachedOnDrop {
+    fn drop(&mut self) {
+        if let (Some(work), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+            runtime.spawn(work);
+        }
+    }
 }
 
 /// GET and DELETE need a session.
 fn not_allowed(allowed: &'static str) -> Response<ResponseBody> {
-    let mut response = Response::new(ResponseBody::empty());
-    *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-    response.headers_mut().insert(ALLOW, http::HeaderValue::from_static(allowed));
+    let mut response = reply::empty(StatusCode::METHOD_NOT_ALLOWED);
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     response
 }
 
@@ -187,36 +289,7 @@ impl fmt::Debug for HttpEndpoint {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("HttpEndpoint")
-            .field("options", &self.inner.options)
+            .field("options", &self.options)
             .finish_non_exhaustive()
-    }
-}
-
-impl HttpEndpointInner {
-    fn get(&self, parts: &Parts) -> Result<Response<ResponseBody>, HttpErrorReply> {
-        headers::check_accept(&parts.headers, &["text/event-stream"])?;
-        let session = self.session(parts)?;
-        if let Some(event_id) = headers::last_event_id(&parts.headers) {
-            let (stream, position) = session.find_stream(event_id).ok_or_else(|| {
-                HttpErrorReply::bad_request(
-                    "the stream of this `Last-Event-ID` can no longer be read",
-                )
-            })?;
-            return Ok(reply::events(EventReader::new(stream, position, self.options.keep_alive)));
-        }
-        let stream = Arc::clone(&session.unasked);
-        // Two readers would each see half of the messages.
-        if stream.is_attached() {
-            return Err(HttpErrorReply::new(
-                StatusCode::CONFLICT,
-                "this session has an open GET stream already",
-            ));
-        }
-        let position = stream.delivered();
-        let mut reader = EventReader::new(stream, position, self.options.keep_alive);
-        if session.revision.has_priming_event() {
-            reader = reader.primed(self.options.retry);
-        }
-        Ok(reply::events(reader))
     }
 }

@@ -39,12 +39,6 @@ pub(super) struct EventReader {
     silence: Pin<Box<Sleep>>,
 }
 
-impl ResponseBody {
-    pub(super) fn empty() -> Self {
-        Self(ResponseBodyKind::Full(None))
-    }
-}
-
 impl EventReader {
     pub(super) fn new(stream: Arc<EventStream>, position: u64, keep_alive: Duration) -> Self {
         let ticket = stream.attach();

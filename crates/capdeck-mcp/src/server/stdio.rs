@@ -15,10 +15,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     SessionFactory, SessionOwner,
-    conversation::{
-        self, InFlightRequests, IncomingRequest, MAX_IN_FLIGHT, RequestCompletion,
-        ServerConversation,
-    },
+    conversation::{self, InFlightRequests, IncomingRequest, MAX_IN_FLIGHT, ServerConversation},
     modern::{self, ModernRequest, ModernServer, SuspensionLimits},
     peer::MessageOutlet,
 };
@@ -216,11 +213,8 @@ impl StdioServer {
                 let request = IncomingRequest { id: id.clone(), method, params };
                 let answer = self.conversation.answer(request, outlet.clone());
                 let answering = async move {
-                    match answer.await {
-                        RequestCompletion::Outcome(outcome) => {
-                            outlet.send(encode::response(&id, &outcome)).await;
-                        }
-                        RequestCompletion::Cancelled => {}
+                    if let Some(outcome) = answer.await {
+                        outlet.send(encode::response(&id, &outcome)).await;
                     }
                 };
                 self.answer(answering).await;

@@ -1,6 +1,6 @@
 //! What many, strange or hostile clients can make the server hold.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use capdeck_mcp::server::{HttpEndpoint, HttpOptions};
@@ -13,7 +13,11 @@ const CLIENTS: usize = 10_000;
 const BOUND: usize = 40;
 
 /// Posts a body without a connection, for tests that need thousands.
-async fn post(endpoint: &HttpEndpoint, body: &Value, headers: &[(&str, &str)]) -> http::StatusCode {
+async fn post(
+    endpoint: &Arc<HttpEndpoint>,
+    body: &Value,
+    headers: &[(&str, &str)],
+) -> http::StatusCode {
     let mut request = http::Request::post("/mcp")
         .header("content-type", "application/json")
         .header("accept", "application/json, text/event-stream");

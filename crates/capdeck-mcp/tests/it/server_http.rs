@@ -10,7 +10,7 @@ use crate::support::*;
 
 struct Talk {
     fixture: Arc<Fixture>,
-    endpoint: HttpEndpoint,
+    endpoint: Arc<HttpEndpoint>,
     address: SocketAddr,
     http: reqwest::Client,
     session: Option<String>,

@@ -70,29 +70,71 @@ impl DeckSession {
         context(exchange, NotificationPolicy::Nothing, legacy_logs)
     }
 
-    async fn call_tool(
+    /// Answers every request but `tools/call`.
+    async fn answer(
         &self,
+        method: &str,
         params: Option<RawMembers>,
         exchange: RequestExchange,
     ) -> MethodResult {
-        let (name, request) = params::tool_call(params.unwrap_or_default())?;
         let era = exchange.revision.era();
-        let context = self.context(exchange);
-        let mounted = self.session.mounted_capsule();
-        let outcome = calls::call_listed(self.session.request(&context), &name, request).await;
-        if self.session.mounted_capsule() != mounted {
-            // Short addresses now belong to another capsule.
-            self.entries.listening.notify_lists(true, false);
+        let context = self.context(exchange.clone());
+        let list = match method {
+            "tools/list" => Some((ListKind::Tools, "tools")),
+            "resources/list" => Some((ListKind::Resources, "resources")),
+            "resources/templates/list" => Some((ListKind::Resources, "resourceTemplates")),
+            "prompts/list" => Some((ListKind::Prompts, "prompts")),
+            _ => None,
+        };
+        if let Some((list, key)) = list {
+            return self.list(list, key, params.as_ref(), &context).await;
         }
-        match outcome {
-            Ok(Some(result)) => Ok(result),
-            Ok(None) => Err(RpcError::invalid_params(format!("there is no tool `{name}`"))),
-            // Errors that the client itself must handle are not results for its model.
-            Err(error) if error.kind() == ErrorKind::Cancelled || failure::requires_url(&error) => {
-                Err(failure::as_rpc_error(&error, era))
+        if method == "subscriptions/listen" && era == Era::Modern {
+            let wanted = ListenFilter::of(params.as_ref())?;
+            self.session.note_listening("");
+            return listen(self, &self.streams, wanted, exchange, &context).await;
+        }
+        let request = &self.session.request(&context);
+        let mut params = params.unwrap_or_default();
+        params::strip_progress_token(&mut params);
+        let outcome: Result<Box<RawValue>, CallError> = match (method, era) {
+            ("skills/list", _) => {
+                return page("skills", &raw(&skills::list(request).await)?, Some(&params));
             }
-            Err(error) => failure::as_tool_result(&error),
-        }
+            ("skills/get", _) => {
+                let uri = params::text(&params, "uri")?;
+                let skill = skills::get(request, &uri).await;
+                // Every protocol revision reports an unknown skill as an invalid parameter.
+                let skill = skill.map_err(|error| failure::as_rpc_error(&error, Era::Modern))?;
+                return raw(&json!({ "skill": skill }));
+            }
+            ("resources/directory/read", _) => {
+                let uri = params::text(&params, "uri")?;
+                let children = skills::read_folder(request, &uri).await;
+                let children = children.map_err(|error| failure::as_rpc_error(&error, era))?;
+                return page("resources", &raw(&children)?, Some(&params));
+            }
+            ("resources/read", _) => {
+                let uri = params::text(&params, "uri")?;
+                resources::read(request, &uri, params).await
+            }
+            ("prompts/get", _) => {
+                let name = params::text(&params, "name")?;
+                prompts::get(request, &name, params).await
+            }
+            ("completion/complete", _) => prompts::complete(request, params).await,
+            ("resources/subscribe", Era::Legacy) => {
+                let uri = params::text(&params, "uri")?;
+                self.subscribe(&uri, &context).await.map(|()| empty())
+            }
+            ("resources/unsubscribe", Era::Legacy) => {
+                let uri = params::text(&params, "uri")?;
+                self.unsubscribe(&uri, &context).await.map(|()| empty())
+            }
+            ("logging/setLevel", Era::Legacy) => return self.set_log_level(&params),
+            _ => return Err(RpcError::method_not_found(method)),
+        };
+        outcome.map_err(|error| failure::as_rpc_error(&error, era))
     }
 
     fn set_log_level(&self, params: &RawMembers) -> MethodResult {
@@ -177,67 +219,27 @@ impl ServerSession for DeckSession {
         params: Option<RawMembers>,
         exchange: RequestExchange,
     ) -> MethodResult {
-        if method == "tools/call" {
-            return self.call_tool(params, exchange).await;
-        }
         let era = exchange.revision.era();
-        let context = self.context(exchange.clone());
-        let list = match method {
-            "tools/list" => Some((ListKind::Tools, "tools")),
-            "resources/list" => Some((ListKind::Resources, "resources")),
-            "resources/templates/list" => Some((ListKind::Resources, "resourceTemplates")),
-            "prompts/list" => Some((ListKind::Prompts, "prompts")),
-            _ => None,
-        };
-        if let Some((list, key)) = list {
-            return self.list(list, key, params.as_ref(), &context).await;
+        if method != "tools/call" {
+            return Box::pin(self.answer(method, params, exchange)).await;
         }
-        if method == "subscriptions/listen" && era == Era::Modern {
-            let wanted = ListenFilter::of(params.as_ref())?;
-            self.session.note_listening("");
-            return listen(self, &self.streams, wanted, exchange, &context).await;
+        let (name, request) = params::tool_call(params.unwrap_or_default())?;
+        let context = self.context(exchange);
+        let mounted = self.session.mounted_capsule();
+        let outcome = calls::call_listed(self.session.request(&context), &name, request).await;
+        if self.session.mounted_capsule() != mounted {
+            // Short addresses now belong to another capsule.
+            self.entries.listening.notify_lists(true, false);
         }
-        let request = &self.session.request(&context);
-        let mut params = params.unwrap_or_default();
-        params::strip_progress_token(&mut params);
-        let outcome: Result<Box<RawValue>, CallError> = match (method, era) {
-            ("skills/list", _) => {
-                return page("skills", &raw(&skills::list(request).await)?, Some(&params));
+        match outcome {
+            Ok(Some(result)) => Ok(result),
+            Ok(None) => Err(RpcError::invalid_params(format!("there is no tool `{name}`"))),
+            // Errors that the client itself must handle are not results for its model.
+            Err(error) if error.kind() == ErrorKind::Cancelled || failure::requires_url(&error) => {
+                Err(failure::as_rpc_error(&error, era))
             }
-            ("skills/get", _) => {
-                let uri = params::text(&params, "uri")?;
-                let skill = skills::get(request, &uri).await;
-                // Every protocol revision reports an unknown skill as an invalid parameter.
-                let skill = skill.map_err(|error| failure::as_rpc_error(&error, Era::Modern))?;
-                return raw(&json!({ "skill": skill }));
-            }
-            ("resources/directory/read", _) => {
-                let uri = params::text(&params, "uri")?;
-                let children = skills::read_folder(request, &uri).await;
-                let children = children.map_err(|error| failure::as_rpc_error(&error, era))?;
-                return page("resources", &raw(&children)?, Some(&params));
-            }
-            ("resources/read", _) => {
-                let uri = params::text(&params, "uri")?;
-                resources::read(request, &uri, params).await
-            }
-            ("prompts/get", _) => {
-                let name = params::text(&params, "name")?;
-                prompts::get(request, &name, params).await
-            }
-            ("completion/complete", _) => prompts::complete(request, params).await,
-            ("resources/subscribe", Era::Legacy) => {
-                let uri = params::text(&params, "uri")?;
-                self.subscribe(&uri, &context).await.map(|()| empty())
-            }
-            ("resources/unsubscribe", Era::Legacy) => {
-                let uri = params::text(&params, "uri")?;
-                self.unsubscribe(&uri, &context).await.map(|()| empty())
-            }
-            ("logging/setLevel", Era::Legacy) => return self.set_log_level(&params),
-            _ => return Err(RpcError::method_not_found(method)),
-        };
-        outcome.map_err(|error| failure::as_rpc_error(&error, era))
+            Err(error) => failure::as_tool_result(&error),
+        }
     }
 
     async fn notification(&self, method: &str, params: Option<RawMembers>) {

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
-use capdeck_auth::inbound::OAuthScope;
+use capdeck_auth::inbound::{OAuthScope, Scopes};
 use capdeck_host::{
     Access, CapsuleTool, ClientProfile, Host, Principal, SessionContinuity, SessionScope,
     SessionSettings, SharedAccess, TaskForm, ViewPolicy, capsule_scope, seal_key,
@@ -72,10 +72,10 @@ impl SessionFactory for McpService {
         method: &str,
         params: Option<&RawValue>,
     ) -> Option<MissingScopes> {
-        let access = extensions.get::<SharedAccess>()?.access();
-        let (name, arguments) = params::called_tool(method, params)?;
-        let missing = self.host.missing_scopes(&self.scope, &access, &name, arguments.as_deref());
-        (!missing.is_empty()).then(|| MissingScopes(missing.to_string()))
+        let enough = [OAuthScope::DeckCall, OAuthScope::CapsuleWrite];
+        missing_scopes(extensions, method, params, &enough, |access, name, arguments| {
+            self.host.missing_scopes(&self.scope, access, name, arguments)
+        })
     }
 }
 
@@ -176,13 +176,30 @@ impl SessionFactory for CapsuleMcpService {
         method: &str,
         params: Option<&RawValue>,
     ) -> Option<MissingScopes> {
-        let access = extensions.get::<SharedAccess>()?.access();
-        let (name, arguments) = params::called_tool(method, params)?;
-        let needed = capsule_scope(CapsuleTool::named(&name)?, arguments.as_deref());
-        let missing = access.missing([needed]);
-        let is_complete = missing.is_empty() || access.scopes.allows(OAuthScope::CapsuleWrite);
-        (!is_complete).then(|| MissingScopes(missing.to_string()))
+        let enough = [OAuthScope::CapsuleWrite];
+        missing_scopes(extensions, method, params, &enough, |access, name, arguments| {
+            let needed = CapsuleTool::named(name).map(|tool| capsule_scope(tool, arguments));
+            access.missing(needed)
+        })
     }
+}
+
+/// The scopes that a tool call needs and the token of its sender lacks. The call is not read for a token that has enough
+/// for any.
+fn missing_scopes(
+    extensions: &http::Extensions,
+    method: &str,
+    params: Option<&RawValue>,
+    enough: &[OAuthScope],
+    missing: impl FnOnce(&Access, &str, Option<&RawValue>) -> Scopes,
+) -> Option<MissingScopes> {
+    let access = extensions.get::<SharedAccess>()?.access();
+    if enough.iter().all(|scope| access.scopes.allows(*scope)) {
+        return None;
+    }
+    let (name, arguments) = params::called_tool(method, params)?;
+    let missing = missing(&access, &name, arguments.as_deref());
+    (!missing.is_empty()).then(|| MissingScopes(missing.to_string()))
 }
 
 /// Uses the host's persistent key, so that a question survives a restart. Endpoints cannot open each other's state.

@@ -23,19 +23,16 @@ use std::{
 };
 
 use axum::{
-    Extension, Router,
+    Router,
     body::Body,
-    extract::{DefaultBodyLimit, Path, Request, State},
+    extract::{DefaultBodyLimit, Request, State},
     middleware,
-    response::{IntoResponse, Response},
+    response::Response,
     routing::{any, get},
 };
 use capdeck_auth::inbound::{AdminKey, IpNetwork, Registry};
-use capdeck_host::{Access, Host, SharedAccess, ViewPolicy};
-use capdeck_mcp::{
-    MAX_MESSAGE_BYTES,
-    server::{HttpEndpoint, SessionOwner},
-};
+use capdeck_host::{Host, ViewPolicy};
+use capdeck_mcp::{MAX_MESSAGE_BYTES, server::SessionOwner};
 use http::StatusCode;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -56,7 +53,6 @@ pub(crate) use self::{
 use crate::{
     capsule_follower, dashboard,
     http_state::{HttpState, RegistryUnavailable},
-    mcp::reach,
     oauth,
     oidc::{self, OidcSettings},
     operators,
@@ -248,6 +244,8 @@ fn auth_mode(settings: &HttpSettings, address: IpAddr) -> Result<HttpAuthMode, B
     }
 }
 
+type McpState = (Arc<AuthLayer>, Arc<McpEndpoints>);
+
 fn router(
     host: Host,
     endpoints: Arc<McpEndpoints>,
@@ -256,12 +254,13 @@ fn router(
 ) -> Router {
     let RestRouters { known: rest, open } = rest;
     let http_state = auth.http_state.clone();
+    // These routes have no layers: `serve_mcp` does what `check_origin` and `authenticate` do for others.
     let mcp = Router::new()
-        .route("/mcp", any(serve_deck))
-        .route("/mcp/{capsule}", any(serve_capsule))
-        .route("/servers/{id}/mcp", any(serve_capability))
-        .route("/views/{name}/mcp", any(serve_view))
-        .with_state(endpoints.clone());
+        .route(endpoints::DECK_PATH, any(serve_mcp))
+        .route(endpoints::CAPSULE_PATH, any(serve_mcp))
+        .route(endpoints::SERVER_PATH, any(serve_mcp))
+        .route(endpoints::VIEW_PATH, any(serve_mcp))
+        .with_state((auth.clone(), endpoints.clone()));
     let status = Router::new()
         .route("/attach/manifest", get(manifest::manifest))
         .with_state(host.clone())
@@ -286,7 +285,6 @@ fn router(
         .merge(open)
         .layer(middleware::from_fn_with_state(auth.clone(), auth_layer::limit_strangers));
     Router::new()
-        .merge(mcp)
         .merge(status)
         .merge(rest)
         .merge(operators::routes().with_state(http_state.clone()))
@@ -304,73 +302,29 @@ fn router(
         .merge(Router::new().route("/health", get(status::health)).with_state(facts))
         .layer(middleware::from_fn_with_state(auth, auth_layer::check_origin))
         .layer(DefaultBodyLimit::disable())
+        .merge(mcp)
 }
 
-async fn serve_deck(State(endpoints): State<Arc<McpEndpoints>>, request: Request) -> Response {
-    serve_mcp(&endpoints, endpoints.deck(), request).await
-}
-
-async fn serve_capability(
-    State(endpoints): State<Arc<McpEndpoints>>,
-    Path(id): Path<String>,
-    Extension(principal): Extension<SessionOwner>,
-    request: Request,
-) -> Response {
-    match endpoints.server(&id, &principal, access(request.extensions()).as_deref()) {
-        Some(endpoint) => serve_mcp(&endpoints, endpoint, request).await,
-        None => (StatusCode::NOT_FOUND, format!("there is no capability `{id}`\n")).into_response(),
-    }
-}
-
-async fn serve_capsule(
-    State(endpoints): State<Arc<McpEndpoints>>,
-    Path(name): Path<String>,
-    request: Request,
-) -> Response {
-    match endpoints.capsule(&name, reach(request.extensions())).await {
-        Ok(Some(endpoint)) => serve_mcp(&endpoints, endpoint, request).await,
-        Ok(None) => {
-            (StatusCode::NOT_FOUND, format!("there is no capsule `{name}`\n")).into_response()
-        }
-        Err(failure) => {
-            tracing::error!(code = failure.code.as_str(), "{}", failure.message);
-            let advice = "the capsules are not available; see the log of the host\n";
-            (StatusCode::SERVICE_UNAVAILABLE, advice).into_response()
-        }
-    }
-}
-
-async fn serve_view(
-    State(endpoints): State<Arc<McpEndpoints>>,
-    Path(name): Path<String>,
-    request: Request,
-) -> Response {
-    match endpoints.view(&name, access(request.extensions()).as_deref()) {
-        Some(endpoint) => serve_mcp(&endpoints, endpoint, request).await,
-        None => (StatusCode::NOT_FOUND, format!("there is no view `{name}`\n")).into_response(),
-    }
-}
-
-/// What the sender of a request may use, where it needs grants.
-fn access(extensions: &http::Extensions) -> Option<Arc<Access>> {
-    extensions.get::<SharedAccess>().map(|source| source.access())
-}
-
-/// Reads the body and passes the request to its endpoint.
-async fn serve_mcp(
-    endpoints: &McpEndpoints,
-    endpoint: Arc<HttpEndpoint>,
-    request: Request,
-) -> Response {
+/// Answers a request to an MCP endpoint.
+async fn serve_mcp(State((auth, endpoints)): State<McpState>, request: Request) -> Response {
     let (mut head, body) = request.into_parts();
-    // A session is bound to its credential: another credential of the same principal may have fewer scopes.
-    if let Some(RequestActor::Credential(client)) = head.extensions.get::<RequestActor>() {
-        let owner = format!("{} with {}", client.principal, client.credential);
-        head.extensions.insert(SessionOwner(owner.into()));
+    if let Err(refusal) = auth.accept_origin(&mut head) {
+        return refusal;
     }
-    let body = match read_body(body, MAX_MESSAGE_BYTES, endpoints.body_timeout()).await {
-        Ok(body) => body,
+    let admission = match auth.admit(&mut head).await {
+        Ok(admission) => admission,
         Err(refusal) => return refusal,
     };
-    endpoint.handle(http::Request::from_parts(head, body)).await.map(Body::new)
+    let answering = async {
+        let endpoint = endpoints.find(&mut head).await?;
+        // A session is bound to its credential: another credential of the same principal may have fewer scopes.
+        if let Some(RequestActor::Credential(client)) = head.extensions.get::<RequestActor>() {
+            let owner = format!("{} with {}", client.principal, client.credential);
+            head.extensions.insert(SessionOwner(owner.into()));
+        }
+        let body = read_body(body, MAX_MESSAGE_BYTES, endpoints.body_timeout()).await?;
+        Ok(endpoint.handle(http::Request::from_parts(head, body)).await.map(Body::new))
+    };
+    let response = answering.await.unwrap_or_else(|refusal| refusal);
+    auth.finish(admission, response).await
 }

@@ -26,7 +26,7 @@ use super::{
 use capdeck_mcp::Era;
 
 struct FixtureEndpoint {
-    endpoint: HttpEndpoint,
+    endpoint: Arc<HttpEndpoint>,
     era: Option<ForcedEra>,
     address: SocketAddr,
 }

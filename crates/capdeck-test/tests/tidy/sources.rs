@@ -39,7 +39,7 @@ fn files_are_short() {
 /// have replaced since the request began.
 const REQUEST_PATH: [&str; 15] = [
     "calls.rs",
-    "calls/listed.rs",
+    "calls/unlisted.rs",
     "calls/resolve.rs",
     "check.rs",
     "session_connections.rs",

@@ -7,8 +7,9 @@ use serde_json::value::RawValue;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
-    HttpEndpointInner, principal,
+    HttpEndpoint,
     reply::{self, HttpErrorReply},
+    sessions::principal,
 };
 use crate::{
     RpcError, encode,
@@ -25,28 +26,14 @@ use crate::{
 
 const STREAM: u64 = 0;
 
-/// A request with a session belongs to it, and a handshake without a sender description opens one.
-pub(super) fn is_modern_request(
-    headers: &HeaderMap,
-    method: &str,
-    params: Option<&RawValue>,
-) -> bool {
+/// A message with a session belongs to it, and a handshake without a sender description opens one.
+pub(super) fn is_modern(headers: &HeaderMap, method: &str, params: Option<&RawValue>) -> bool {
     !headers.contains_key(SESSION)
         && (modern::is_modern(method, params)
             || (method != "initialize" && request_head::names_modern(headers)))
 }
 
-/// The same for notifications, which never open a session.
-pub(super) fn is_modern_notification(
-    headers: &HeaderMap,
-    method: &str,
-    params: Option<&RawValue>,
-) -> bool {
-    !headers.contains_key(SESSION)
-        && (modern::is_modern(method, params) || request_head::names_modern(headers))
-}
-
-impl HttpEndpointInner {
+impl HttpEndpoint {
     /// Answers a request. Sends nothing before there is something to send, so that the status is right. A client that
     /// disconnects early cancels the request.
     pub(super) async fn post_modern(

@@ -87,10 +87,14 @@ pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> Response<Respo
     response
 }
 
-pub(super) fn accepted() -> Response<ResponseBody> {
-    let mut response = Response::new(ResponseBody::empty());
-    *response.status_mut() = StatusCode::ACCEPTED;
+pub(super) fn empty(status: StatusCode) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody(ResponseBodyKind::Full(None)));
+    *response.status_mut() = status;
     response
+}
+
+pub(super) fn accepted() -> Response<ResponseBody> {
+    empty(StatusCode::ACCEPTED)
 }
 
 pub(super) fn events(reader: EventReader) -> Response<ResponseBody> {

@@ -36,9 +36,7 @@ impl ModernServer {
                 let client = Arc::clone(&running.busy.0);
                 self.finish(Ok(empty_object()), &running.call.clone(), &client, context).await
             }
-            CallStep::Cancelled => {
-                Err(RpcError::new(RpcError::REQUEST_CANCELLED, "the request was cancelled"))
-            }
+            CallStep::Cancelled => Err(RpcError::cancelled()),
         }
     }
 

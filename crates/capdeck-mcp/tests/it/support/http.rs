@@ -61,7 +61,7 @@ pub(crate) async fn serve_router(router: Router) -> SocketAddr {
 pub(crate) async fn serve_endpoint(
     fixture: &Arc<Fixture>,
     options: HttpOptions,
-) -> (HttpEndpoint, SocketAddr) {
+) -> (Arc<HttpEndpoint>, SocketAddr) {
     let endpoint = HttpEndpoint::new(Arc::clone(fixture) as _, options);
     let mounted = endpoint.clone();
     let router = Router::new().fallback(move |request: Request| {

@@ -15,7 +15,7 @@ pub(crate) const META: &str = "io.modelcontextprotocol/";
 #[derive(Clone)]
 pub(crate) struct ModernTalk {
     pub(crate) fixture: Arc<Fixture>,
-    pub(crate) endpoint: HttpEndpoint,
+    pub(crate) endpoint: Arc<HttpEndpoint>,
     pub(crate) address: SocketAddr,
     pub(crate) http: reqwest::Client,
     pub(crate) capabilities: Value,

@@ -1,4 +1,4 @@
-//! What every request passes before its handler, in this order.
+//! What every request passes before it is answered: where it comes from, then who sends it.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::{
     },
     client_address::set_client_address,
     credential_stream::{StreamCredential, end_with},
-    limits::RateLimiter,
+    limits::{CountedRequest, RateLimiter},
     own_credential::own_credential,
 };
 use crate::{
@@ -37,17 +37,16 @@ pub(super) struct AuthLayer {
     pub(super) http_state: Arc<HttpState>,
 }
 
-/// In front of everything: where a request comes from, and whether its host and origin are allowed.
+/// In front of everything but the MCP endpoints, which ask by themselves: where a request comes from.
 pub(super) async fn check_origin(
     State(layer): State<Arc<AuthLayer>>,
-    mut request: Request,
+    request: Request,
     next: Next,
 ) -> Response {
     let is_interface = rest::is_rest_path(request.uri().path());
-    let received =
-        set_client_address(&mut request, &layer.proxies).and_then(|()| layer.names.check(&request));
-    let response = match received {
-        Ok(()) => next.run(request).await,
+    let (mut parts, body) = request.into_parts();
+    let response = match layer.accept_origin(&mut parts) {
+        Ok(()) => next.run(Request::from_parts(parts, body)).await,
         Err(refusal) => refusal,
     };
     if is_interface { rest::into_problem(response).await } else { response }
@@ -71,54 +70,84 @@ pub(super) async fn limit_strangers(
     }
 }
 
-/// In front of everything else: who sends a request, their rate limit, and whether their token has a scope for the place.
+/// In front of what needs a sender who is known.
 pub(super) async fn authenticate(
     State(layer): State<Arc<AuthLayer>>,
     request: Request,
     next: Next,
 ) -> Response {
-    let AuthLayer { limiter, http_state, .. } = &*layer;
     let (mut parts, body) = request.into_parts();
-    let admitted = match http_state.identify_sender(&parts).await {
-        Ok(admitted) => Ok(admitted),
-        Err(AuthFailure::Anonymous) => return unauthorized(http_state, &parts),
-        Err(AuthFailure::WrongCredential(attempt)) => {
-            return refuse_credential(http_state, attempt, &parts).await;
+    match layer.admit(&mut parts).await {
+        Ok(admission) => {
+            let response = next.run(Request::from_parts(parts, body)).await;
+            layer.finish(admission, response).await
         }
-        Err(AuthFailure::Forbidden(forbidden)) => Err(forbidden),
-    };
-    // A sender who is known is counted, also when the request is refused.
-    let actor = admitted.as_ref().map_or_else(|forbidden| &forbidden.actor, |one| &one.actor);
-    let counted = match limiter.count_authenticated(http_state, actor, &parts) {
-        Ok(counted) => counted,
-        Err(refusal) => return refusal,
-    };
-    let admitted = match admitted {
-        Ok(admitted) => admitted,
-        Err(forbidden) => {
-            return counted.add_headers(refuse_forbidden(http_state, forbidden, &parts).await);
+        Err(refusal) => refusal,
+    }
+}
+
+/// A request that may go on, and what its response needs.
+pub(super) struct Admission {
+    counted: CountedRequest,
+    scope_check: Option<ScopeCheck>,
+    credential: Option<StreamCredential>,
+}
+
+impl AuthLayer {
+    /// Where a request comes from, and whether its host and origin are allowed.
+    pub(super) fn accept_origin(&self, parts: &mut Parts) -> Result<(), Response> {
+        set_client_address(parts, &self.proxies)?;
+        self.names.check(parts)
+    }
+
+    /// Who sends a request, their rate limit, and whether their token has a scope for the place. Leaves the sender in the
+    /// request's extensions.
+    pub(super) async fn admit(&self, parts: &mut Parts) -> Result<Admission, Response> {
+        let Self { limiter, http_state, .. } = self;
+        let admitted = match http_state.identify_sender(parts).await {
+            Ok(admitted) => Ok(admitted),
+            Err(AuthFailure::Anonymous) => return Err(unauthorized(http_state, parts)),
+            Err(AuthFailure::WrongCredential(attempt)) => {
+                return Err(refuse_credential(http_state, attempt, parts).await);
+            }
+            Err(AuthFailure::Forbidden(forbidden)) => Err(forbidden),
+        };
+        // A sender who is known is counted, also when the request is refused.
+        let actor = admitted.as_ref().map_or_else(|forbidden| &forbidden.actor, |one| &one.actor);
+        let counted = limiter.count_authenticated(http_state, actor, parts)?;
+        let admitted = match admitted {
+            Ok(admitted) => admitted,
+            Err(forbidden) => {
+                let refusal = refuse_forbidden(http_state, forbidden, parts).await;
+                return Err(counted.add_headers(refusal));
+            }
+        };
+        let scope_check = ScopeCheck::of(http_state, &admitted.actor, parts);
+        if let Some(check) = &scope_check
+            && let Some(missing) = check.missing_at_all()
+        {
+            return Err(counted.add_headers(check.challenge(http_state, &missing).await));
         }
-    };
-    let scope_check = ScopeCheck::of(http_state, &admitted.actor, &parts);
-    if let Some(check) = &scope_check
-        && let Some(missing) = check.missing_at_all()
-    {
-        return counted.add_headers(check.challenge(http_state, &missing).await);
+        let (actor, session) = (&admitted.actor, admitted.session.as_ref());
+        let credential = StreamCredential::of(actor, session, &parts.headers);
+        limiter.bound_sessions(&admitted.actor, &mut parts.extensions);
+        admitted.sign(http_state, &mut parts.extensions);
+        Ok(Admission { counted, scope_check, credential })
     }
-    let (actor, session) = (&admitted.actor, admitted.session.as_ref());
-    let credential = StreamCredential::of(actor, session, &parts.headers);
-    limiter.bound_sessions(&admitted.actor, &mut parts.extensions);
-    admitted.sign(http_state, &mut parts.extensions);
-    let mut response = next.run(Request::from_parts(parts, body)).await;
-    if let (Some(check), Some(missing)) = (&scope_check, response.extensions().get()) {
-        let MissingScopes(missing) = missing;
-        let missing = Scopes::parse(missing).unwrap_or_default();
-        return counted.add_headers(check.challenge(http_state, &missing).await);
+
+    /// Completes the response to an admitted request.
+    pub(super) async fn finish(&self, admission: Admission, response: Response) -> Response {
+        let Admission { counted, scope_check, credential } = admission;
+        let response = match (scope_check, response.extensions().get(), credential) {
+            (Some(check), Some(MissingScopes(missing)), _) => {
+                let missing = Scopes::parse(missing).unwrap_or_default();
+                check.challenge(&self.http_state, &missing).await
+            }
+            (_, _, Some(credential)) => end_with(credential, &self.http_state, response),
+            (_, _, None) => response,
+        };
+        counted.add_headers(response)
     }
-    if let Some(credential) = credential {
-        response = end_with(credential, http_state, response);
-    }
-    counted.add_headers(response)
 }
 
 /// What a request with a token is told when the token has no scope for it: everything that it needs, in one challenge, so

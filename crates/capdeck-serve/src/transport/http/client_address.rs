@@ -4,9 +4,9 @@ mod forwarded;
 
 use std::net::IpAddr;
 
-use axum::{extract::Request, response::Response};
+use axum::response::Response;
 use capdeck_auth::inbound::IpNetwork;
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode, request::Parts};
 
 use super::problem;
 
@@ -127,13 +127,13 @@ fn header_items<'h>(headers: &'h HeaderMap, name: &str) -> impl Iterator<Item = 
 
 /// Adds a [`ClientAddress`] to a request; fails when it is ambiguous.
 pub(super) fn set_client_address(
-    request: &mut Request,
+    request: &mut Parts,
     trusted: &[IpNetwork],
 ) -> Result<(), Response> {
-    let Some(SocketPeer(peer)) = request.extensions().get().copied() else { return Ok(()) };
-    let address = ClientAddress::of(peer, request.headers(), trusted)
+    let Some(SocketPeer(peer)) = request.extensions.get().copied() else { return Ok(()) };
+    let address = ClientAddress::of(peer, &request.headers, trusted)
         .map_err(|unclear| problem(StatusCode::BAD_REQUEST, "unclear_origin", unclear.message()))?;
-    request.extensions_mut().insert(address);
+    request.extensions.insert(address);
     Ok(())
 }
 

@@ -2,13 +2,24 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use capdeck_host::{Access, CapabilityId, CapsuleError, Host, Reach, SessionScope, ViewPolicy};
+use axum::{
+    RequestPartsExt as _,
+    extract::{MatchedPath, Path},
+    response::{IntoResponse, Response},
+};
+use capdeck_host::{Access, CapabilityId, Host, Reach, SessionScope, SharedAccess, ViewPolicy};
 use capdeck_mcp::server::{HttpEndpoint, HttpOptions, ServerLoad, SessionOwner};
 use futures_util::future::join_all;
+use http::{StatusCode, request::Parts};
 use parking_lot::Mutex;
 
 use super::HttpLimits;
-use crate::mcp::{CapsuleMcpService, CapsuleReference, McpService, sealer};
+use crate::mcp::{CapsuleMcpService, CapsuleReference, McpService, reach, sealer};
+
+pub(super) const DECK_PATH: &str = "/mcp";
+pub(super) const CAPSULE_PATH: &str = "/mcp/{capsule}";
+pub(super) const SERVER_PATH: &str = "/servers/{id}/mcp";
+pub(super) const VIEW_PATH: &str = "/views/{name}/mcp";
 
 pub(super) struct McpEndpoints {
     host: Host,
@@ -41,12 +52,30 @@ impl McpEndpoints {
         made.iter().fold(self.deck.load(), |sum, endpoint| sum + endpoint.load())
     }
 
-    pub(super) fn deck(&self) -> Arc<HttpEndpoint> {
-        self.deck.clone()
+    /// The endpoint that a request is for. A name of something that is unknown, or out of the sender's reach, has none, so
+    /// that names cannot fill the table.
+    pub(super) async fn find(&self, request: &mut Parts) -> Result<Arc<HttpEndpoint>, Response> {
+        let route = request.extensions.get::<MatchedPath>().cloned();
+        let route = route.as_ref().map_or(DECK_PATH, MatchedPath::as_str);
+        if route == DECK_PATH {
+            return Ok(Arc::clone(&self.deck));
+        }
+        let named = request.extract::<Path<String>>().await;
+        let Path(name) = named.map_err(IntoResponse::into_response)?;
+        let extensions = &request.extensions;
+        let access = extensions.get::<SharedAccess>().map(|source| source.access());
+        let (kind, endpoint) = match route {
+            CAPSULE_PATH => return self.capsule(&name, reach(extensions)).await,
+            SERVER_PATH => {
+                let principal = extensions.get::<SessionOwner>().cloned().unwrap_or_default();
+                ("capability", self.server(&name, &principal, access.as_deref()))
+            }
+            _ => ("view", self.view(&name, access.as_deref())),
+        };
+        endpoint.ok_or_else(|| not_found(kind, &name))
     }
 
-    /// The endpoint of a capability. Unknown ids create none, so they cannot fill the table.
-    pub(super) fn server(
+    fn server(
         &self,
         id: &str,
         principal: &SessionOwner,
@@ -60,7 +89,7 @@ impl McpEndpoints {
         Some(self.at(EndpointKey::Server(id), || endpoint(&self.host, scope, self.limits)))
     }
 
-    pub(super) fn view(&self, name: &str, access: Option<&Access>) -> Option<Arc<HttpEndpoint>> {
+    fn view(&self, name: &str, access: Option<&Access>) -> Option<Arc<HttpEndpoint>> {
         if !self.host.has_view(name, access) {
             return None;
         }
@@ -70,22 +99,23 @@ impl McpEndpoints {
         Some(self.at(EndpointKey::View(name), || endpoint(&self.host, scope, self.limits)))
     }
 
-    /// The endpoint of a capsule, by its id or name. Capsules out of reach have none.
-    pub(super) async fn capsule(
-        &self,
-        name: &str,
-        reach: Reach,
-    ) -> Result<Option<Arc<HttpEndpoint>>, CapsuleError> {
-        let Some(CapsuleReference { id, .. }) =
-            CapsuleReference::find_within(&self.host, name, reach).await?
-        else {
-            return Ok(None);
-        };
-        Ok(Some(self.at(EndpointKey::Capsule(id.clone()), || {
-            // This endpoint asks no questions, so nothing is sealed.
-            let service = CapsuleMcpService::new(self.host.clone(), id);
-            Arc::new(HttpEndpoint::new(service, options(self.limits)))
-        })))
+    /// The endpoint of a capsule, by its id or name.
+    async fn capsule(&self, name: &str, reach: Reach) -> Result<Arc<HttpEndpoint>, Response> {
+        match CapsuleReference::find_within(&self.host, name, reach).await {
+            Ok(Some(CapsuleReference { id, .. })) => {
+                Ok(self.at(EndpointKey::Capsule(id.clone()), || {
+                    // This endpoint asks no questions, so nothing is sealed.
+                    let service = CapsuleMcpService::new(self.host.clone(), id);
+                    HttpEndpoint::new(service, options(self.limits))
+                }))
+            }
+            Ok(None) => Err(not_found("capsule", name)),
+            Err(failure) => {
+                tracing::error!(code = failure.code.as_str(), "{}", failure.message);
+                let advice = "the capsules are not available; see the log of the host\n";
+                Err((StatusCode::SERVICE_UNAVAILABLE, advice).into_response())
+            }
+        }
     }
 
     fn at(
@@ -103,9 +133,13 @@ impl McpEndpoints {
     }
 }
 
+fn not_found(kind: &str, name: &str) -> Response {
+    (StatusCode::NOT_FOUND, format!("there is no {kind} `{name}`\n")).into_response()
+}
+
 fn endpoint(host: &Host, scope: SessionScope, limits: HttpLimits) -> Arc<HttpEndpoint> {
     let options = HttpOptions { sealer: Arc::new(sealer(host, &scope)), ..options(limits) };
-    Arc::new(HttpEndpoint::new(McpService::new(host.clone(), scope), options))
+    HttpEndpoint::new(McpService::new(host.clone(), scope), options)
 }
 
 fn options(limits: HttpLimits) -> HttpOptions {

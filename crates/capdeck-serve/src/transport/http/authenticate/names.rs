@@ -2,11 +2,8 @@
 
 use std::net::IpAddr;
 
-use axum::{
-    extract::Request,
-    response::{IntoResponse, Response},
-};
-use http::{HeaderMap, StatusCode, Version, header, uri::Authority};
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, StatusCode, Version, header, request::Parts, uri::Authority};
 
 /// Which names and origins a request may carry.
 #[derive(Debug)]
@@ -41,10 +38,10 @@ impl AllowedNames {
     }
 
     /// Refuses requests addressed to a foreign name or to two, sent by a foreign web page, or with a secret in their address.
-    pub(crate) fn check(&self, request: &Request) -> Result<(), Response> {
+    pub(crate) fn check(&self, request: &Parts) -> Result<(), Response> {
         let refuse =
             |status: StatusCode, reason: &'static str| Err((status, reason).into_response());
-        match self.check_host(request.version(), request.headers(), request.uri().authority()) {
+        match self.check_host(request.version, &request.headers, request.uri.authority()) {
             Ok(()) => {}
             Err(WrongHost::NotOne) => {
                 return refuse(StatusCode::BAD_REQUEST, "send exactly one Host header\n");
@@ -57,11 +54,11 @@ impl AllowedNames {
                 return refuse(StatusCode::FORBIDDEN, "this host is not reached by that name\n");
             }
         }
-        if !self.allow_origin(request.headers()) {
+        if !self.allow_origin(&request.headers) {
             let reason = "requests from that origin are not allowed\n";
             return refuse(StatusCode::FORBIDDEN, reason);
         }
-        if has_token(request.uri()) {
+        if has_token(&request.uri) {
             let advice = "no token is taken from an address, where logs keep it; send Authorization: Bearer <token>\n";
             return Err((StatusCode::GONE, advice).into_response());
         }

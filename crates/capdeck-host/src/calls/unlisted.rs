@@ -1,47 +1,19 @@
-//! Tools by their listed names: resolution, and the errors of names that are not listed.
+//! Names that no list has: the tools that they mean after all, and their errors.
 
 use capdeck_backend::{CallError, ErrorCode};
 use capdeck_sandbox::call_text;
-use serde_json::value::RawValue;
 
-use super::{CallForm, ToolRequest, call, refresh_list};
+use super::refresh_list;
 use crate::{
     LastFailure, RequestContext, ToolRoute,
     deck_snapshot::{DeckSnapshot, ToolLookup},
-    gate, listing, meta_tools, operations,
+    gate, listing,
     pins::declares_its_tools,
 };
 
-/// Calls a tool by its listed name. `Ok(None)` when no such tool is listed.
-pub async fn call_listed(
-    request: RequestContext<'_>,
-    name: &str,
-    mut called: ToolRequest,
-) -> Result<Option<Box<RawValue>>, CallError> {
-    let (request, route) = match request.deck.view().route(name) {
-        Some(route) => (request, route),
-        None => match find_unlisted(&request, name).await? {
-            Some(found) => found,
-            None => return Ok(None),
-        },
-    };
-    let outcome = match route {
-        ToolRoute::Tool { capability, tool } => {
-            (called.capability, called.tool) = (capability, tool);
-            called.form = CallForm::ListedName(name.to_owned());
-            call(request, &called).await
-        }
-        ToolRoute::Wrapper { capability } => {
-            operations::call_wrapper(&request, &capability, &called).await
-        }
-        ToolRoute::Deck(operation) => meta_tools::run(&request, operation, called).await,
-    };
-    outcome.map(Some)
-}
-
 /// Resolves a name that no list has: asks backends without a known list, and again the one whose
 /// name is a prefix.
-async fn find_unlisted<'a>(
+pub(super) async fn find_unlisted<'a>(
     request: &RequestContext<'a>,
     name: &str,
 ) -> Result<Option<(RequestContext<'a>, ToolRoute)>, CallError> {
