@@ -28,6 +28,7 @@ pub struct GrantPolicy {
 
 // The comments of the types with a JSON Schema are texts of the REST API's document.
 
+/// Who decides.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ApprovalMode {
@@ -40,6 +41,7 @@ pub enum ApprovalMode {
     Policy,
 }
 
+/// One rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PolicyRule")]

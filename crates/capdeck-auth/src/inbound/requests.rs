@@ -46,6 +46,7 @@ pub struct GrantRequest {
     pub expires_at: Timestamp,
 }
 
+/// The source of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RequestSource {
@@ -56,6 +57,7 @@ pub enum RequestSource {
     Manage,
 }
 
+/// The status of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RequestStatus {
