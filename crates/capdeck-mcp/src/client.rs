@@ -93,7 +93,6 @@ impl McpClient {
         Self::over(hub, transport)
     }
 
-    /// Opens Streamable HTTP without sending anything.
     pub fn http(target: HttpTarget, handler: Arc<dyn ClientHandler>) -> Self {
         let hub = MessageHub::new(handler);
         let transport = streamable_http::open(target, &hub);
@@ -308,7 +307,6 @@ pub struct RequestOptions {
     pub input_required: InputRequiredMode,
 }
 
-/// The reaction to an `input_required` result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum InputRequiredMode {
     /// Sends its questions to the request's events, then sends the request again with the responses.

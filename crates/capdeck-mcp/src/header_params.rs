@@ -13,7 +13,6 @@ const PREFIX: &str = "Mcp-Param-";
 
 const KEYWORD: &str = "x-mcp-header";
 
-/// The annotated parameters of one tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HeaderParams(Vec<HeaderParam>);
 

@@ -54,7 +54,6 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         Self { reservation: Some(reservation), ..Self::new(reader, limit) }
     }
 
-    /// Takes the room of the last line, if it was large.
     pub(crate) fn take_room(&mut self) -> Option<MessageRoom> {
         self.room.take()
     }

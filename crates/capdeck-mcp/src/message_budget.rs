@@ -22,7 +22,7 @@ use crate::MAX_MESSAGE_BYTES;
 pub(crate) const LARGE_MESSAGE_BYTES: usize = 1024 * 1024;
 
 /// A message exists several times on its way through the host, so this is well below the memory of a small machine.
-const PROCESS_BUDGET_BYTES: usize = 2 * MAX_MESSAGE_BYTES;
+const PROCESS_BUDGET_BYTES: usize = 3 * MAX_MESSAGE_BYTES;
 
 /// A peer that stops in the middle of a message must not hold up the others.
 const STALL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -31,9 +31,18 @@ static PROCESS_BUDGET: LazyLock<MessageBudget> =
     LazyLock::new(|| MessageBudget::new(PROCESS_BUDGET_BYTES));
 
 tokio::task_local! {
-    /// The room of the last large answer that the request of this task received.
-    static ANSWER_ROOM: RefCell<Option<MessageRoom>>;
+    static ANSWER_ROOM: RefCell<AnswerRoom>;
 }
+
+/// The room of the last large answer that the request of a task received, and its waits for others.
+#[derive(Debug, Default)]
+struct AnswerRoom {
+    room: Option<MessageRoom>,
+    waits: usize,
+}
+
+/// One wait of the running request for an answer. A request that waits keeps no room, which the answer may need.
+pub(crate) struct AnswerWait(());
 
 /// Cheap to clone; clones share the room.
 #[derive(Debug, Clone)]
@@ -111,14 +120,33 @@ impl RoomReservation {
 
 /// Runs the work for one request. It keeps the room of a large answer until it ends.
 pub(crate) async fn keep_answer_room<Work: Future>(work: Work) -> Work::Output {
-    ANSWER_ROOM.scope(RefCell::new(None), work).await
+    ANSWER_ROOM.scope(RefCell::default(), work).await
 }
 
-/// Replaces the room that the running request keeps. Without such a request the room is free at once.
-///
-/// A request gives it back before it asks for another answer, which could otherwise wait for itself.
-pub(crate) fn set_answer_room(room: Option<MessageRoom>) {
-    ANSWER_ROOM.try_with(|kept| *kept.borrow_mut() = room).ok();
+impl AnswerWait {
+    pub(crate) fn start() -> Self {
+        change_answer_room(|kept| {
+            kept.room = None;
+            kept.waits += 1;
+        });
+        Self(())
+    }
+
+    /// Keeps the room of the answer, unless the request waits for another one.
+    pub(crate) fn finish(self, room: Option<MessageRoom>) {
+        change_answer_room(|kept| kept.room = room.filter(|_| kept.waits == 1));
+    }
+}
+
+impl Drop for AnswerWait {
+    fn drop(&mut self) {
+        change_answer_room(|kept| kept.waits = kept.waits.saturating_sub(1));
+    }
+}
+
+/// Without a running request the room of an answer is free at once.
+fn change_answer_room(change: impl FnOnce(&mut AnswerRoom)) {
+    ANSWER_ROOM.try_with(|kept| change(&mut kept.borrow_mut())).ok();
 }
 
 #[cfg(test)]
@@ -160,10 +188,17 @@ mod tests {
         let mut reservation = RoomReservation::new(budget.clone(), LIMIT);
         keep_answer_room(async {
             for _ in 0..2 {
-                set_answer_room(None);
+                let wait = AnswerWait::start();
                 reservation.admit(LIMIT).now_or_never().unwrap();
-                set_answer_room(reservation.finish(LIMIT));
+                wait.finish(reservation.finish(LIMIT));
+                assert_eq!(budget.room.available_permits(), 0);
             }
+            let (first, second) = (AnswerWait::start(), AnswerWait::start());
+            reservation.admit(LIMIT).now_or_never().unwrap();
+            first.finish(reservation.finish(LIMIT));
+            assert_eq!(budget.room.available_permits(), LIMIT, "it waits for another answer");
+            reservation.admit(LIMIT).now_or_never().unwrap();
+            second.finish(reservation.finish(LIMIT));
             assert_eq!(budget.room.available_permits(), 0);
         })
         .await;

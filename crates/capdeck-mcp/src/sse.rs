@@ -78,7 +78,6 @@ impl SseParser {
         self.ready.pop_front()
     }
 
-    /// The length of the event that is being read.
     pub(crate) fn unfinished_bytes(&self) -> usize {
         self.line.len() + self.event.data.len()
     }

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     ProtocolRevision, RawObject, encode,
-    message_budget::{MessageRoom, set_answer_room},
+    message_budget::{AnswerWait, MessageRoom},
     raw,
     request_head::RequestHead,
 };
@@ -168,7 +168,7 @@ pub(super) async fn exchange(
         waiter: Mutex::default(),
         room: Mutex::default(),
     });
-    set_answer_room(None);
+    let wait = AnswerWait::start();
     hub.add_call(Arc::clone(&call));
     let reason = Some("the caller went away");
     let mut in_flight = PendingCallGuard { hub, transport, call: &call, reason };
@@ -189,7 +189,7 @@ pub(super) async fn exchange(
             biased;
             outcome = &mut exchange => {
                 in_flight.reason = None;
-                set_answer_room(call.room.lock().take());
+                wait.finish(call.room.lock().take());
                 return outcome;
             }
             () = options.cancel.cancelled() => {

@@ -26,7 +26,6 @@ pub enum EraChoice {
     Modern,
 }
 
-/// The server, or why it is not modern.
 type EraProbe = Result<ServerHello, ClientError>;
 
 impl McpClient {
@@ -164,7 +163,6 @@ pub struct ClientDescription {
     pub capabilities: RawObject,
 }
 
-/// The server's description of itself, from the handshake or the probe.
 #[derive(Debug, Clone)]
 pub struct ServerHello {
     pub revision: ProtocolRevision,

@@ -43,7 +43,6 @@ impl SseReader {
         }
     }
 
-    /// Takes the room of the last event, if it was large.
     pub(super) fn take_room(&mut self) -> Option<MessageRoom> {
         self.room.take()
     }

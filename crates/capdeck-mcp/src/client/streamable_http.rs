@@ -177,9 +177,9 @@ impl ClientTransport for StreamableHttp {
 
     async fn close(&self) {
         if self.has_session() {
-            let farewell = self.request(Method::DELETE).timeout(DETACHED_TIMEOUT / 2);
+            let deletion = self.request(Method::DELETE).timeout(DETACHED_TIMEOUT / 2);
             // Servers may reject the deletion of a session; it then times out.
-            self.target.send(farewell).await.ok();
+            self.target.send(deletion).await.ok();
         }
     }
 }

@@ -108,7 +108,6 @@ impl SubscriptionHandle {
         Self { wanted, granted }
     }
 
-    /// Changes the filter and waits for the acknowledgement.
     pub(super) async fn watch(
         &self,
         change: impl FnOnce(&mut SubscriptionFilter),

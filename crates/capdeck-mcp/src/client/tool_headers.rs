@@ -132,18 +132,8 @@ fn without(answer: &RawValue, tools: &str, kept: &[&RawValue]) -> Option<Box<Raw
     let start = (tools.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;
     let (head, rest) = text.split_at_checked(start)?;
     let (_, tail) = rest.split_at_checked(tools.len())?;
-    let mut shorter = String::with_capacity(text.len());
-    shorter.push_str(head);
-    shorter.push('[');
-    for (place, tool) in kept.iter().enumerate() {
-        if place > 0 {
-            shorter.push(',');
-        }
-        shorter.push_str(tool.get());
-    }
-    shorter.push(']');
-    shorter.push_str(tail);
-    RawValue::from_string(shorter).ok()
+    let kept: Vec<&str> = kept.iter().map(|tool| tool.get()).collect();
+    RawValue::from_string(format!("{head}[{}]{tail}", kept.join(","))).ok()
 }
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ use std::{
 use bytes::Bytes;
 use parking_lot::Mutex;
 
+use crate::message_budget::LARGE_MESSAGE_BYTES;
+
 /// Bounds the delivered events and the unread notifications of a stream.
 const MAX_EVENTS: usize = 1024;
 const MAX_BYTES: usize = 4 * 1024 * 1024;
@@ -206,7 +208,11 @@ impl EventStream {
             }
             return Poll::Ready(Some(found));
         }
-        if state.ended.is_some() || std::mem::take(&mut state.paused) {
+        if state.ended.is_some() {
+            state.forget_large();
+            return Poll::Ready(None);
+        }
+        if std::mem::take(&mut state.paused) {
             return Poll::Ready(None);
         }
         state.waker = Some(context.waker().clone());
@@ -243,6 +249,15 @@ impl EventStreamState {
                 Some(oldest) if oldest.number <= self.delivered => self.forget_first(),
                 _ => return,
             }
+        }
+    }
+
+    /// Large answers that were read to their end are not kept for a client that might come back.
+    fn forget_large(&mut self) {
+        while self.bytes > LARGE_MESSAGE_BYTES
+            && self.events.front().is_some_and(|oldest| oldest.number <= self.delivered)
+        {
+            self.forget_first();
         }
     }
 

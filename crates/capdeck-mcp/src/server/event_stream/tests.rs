@@ -98,3 +98,15 @@ fn a_pause_ends_the_connection_and_not_the_stream() {
     staying.pause();
     assert!(poll(|context| staying.poll_after(0, reader, context)).is_pending());
 }
+
+#[test]
+fn a_large_answer_that_was_read_to_its_end_is_not_kept() {
+    let stream = EventStream::for_answers(1, 1, ReaderBehaviour::ComeBack);
+    stream.push(Bytes::from_static(b"note"));
+    stream.push_answer(vec![b'x'; LARGE_MESSAGE_BYTES + 1].into());
+    let reader = stream.attach();
+    assert!(poll(|context| stream.poll_after(1, reader, context)).is_ready());
+    assert!(stream.bytes() > LARGE_MESSAGE_BYTES, "its reader may come back");
+    assert_eq!(read_all(&stream, 2, reader), [0_u64; 0]);
+    assert_eq!(stream.bytes(), 0);
+}
