@@ -167,7 +167,6 @@ pub fn member_of(name: &str) -> String {
     if key == name { format!(".{name}") } else { format!("[{key}]") }
 }
 
-/// Returns the TypeScript type of a schema, with the named types it needs.
 pub fn type_of(schema: &Value) -> String {
     let mut types = NamedTypes::default();
     let kind = types.of(schema, 0);

@@ -204,29 +204,25 @@ impl SandboxPool {
     }
 
     async fn lease(&self, run: &CellRun, timeout: Duration) -> Result<WorkerLease, RunError> {
-        if let SessionChoice::Earlier(id) = &run.session {
+        let (id, status, worker) = if let SessionChoice::Earlier(id) = &run.session {
             let found = self.0.state.lock().sessions.take(id, &run.owner, Instant::now());
-            let worker = found.map_err(missing)?;
-            let (pool, id) = (self.clone(), id.clone());
-            let status = SessionStatus::Reused;
-            let mut lease = WorkerLease { pool, id, status, worker, is_over: false };
-            if lease.worker.is_none() {
-                lease.worker = Some(self.new_worker(timeout).await?);
-            }
-            return Ok(lease);
+            (id.clone(), SessionStatus::Reused, found.map_err(missing)?)
+        } else {
+            let worker = self.new_worker(timeout).await?;
+            let id = SessionId::random();
+            let most = self.0.settings.max_sessions_per_owner;
+            let mut state = self.0.state.lock();
+            let evicted = state.sessions.open(id.clone(), &run.owner, most, Instant::now());
+            drop(state);
+            // Killing processes takes a moment.
+            drop(evicted);
+            (id, SessionStatus::Created, Some(worker))
+        };
+        let mut lease = WorkerLease { pool: self.clone(), id, status, worker, is_over: false };
+        if lease.worker.is_none() {
+            lease.worker = Some(self.new_worker(timeout).await?);
         }
-        let worker = self.new_worker(timeout).await?;
-        let id = SessionId::random();
-        let evicted = self.0.state.lock().sessions.open(
-            id.clone(),
-            &run.owner,
-            self.0.settings.max_sessions_per_owner,
-            Instant::now(),
-        );
-        drop(evicted);
-        let status = SessionStatus::Created;
-        let (pool, worker) = (self.clone(), Some(worker));
-        Ok(WorkerLease { pool, id, status, worker, is_over: false })
+        Ok(lease)
     }
 
     async fn new_worker(&self, timeout: Duration) -> Result<PooledWorker, RunError> {
@@ -243,7 +239,7 @@ impl SandboxPool {
         Ok(worker)
     }
 
-    async fn room(&self, patience: Duration) -> Result<OwnedSemaphorePermit, RunError> {
+    async fn room(&self, timeout: Duration) -> Result<OwnedSemaphorePermit, RunError> {
         let room = &self.0.room;
         if let Ok(permit) = Arc::clone(room).try_acquire_owned() {
             return Ok(permit);
@@ -251,7 +247,7 @@ impl SandboxPool {
         let evicted = self.0.state.lock().sessions.evict_oldest();
         drop(evicted);
         let _in_line = WaitingRunGuard::new(self);
-        let waiting = tokio::time::timeout(patience, Arc::clone(room).acquire_owned());
+        let waiting = tokio::time::timeout(timeout, Arc::clone(room).acquire_owned());
         match waiting.await {
             Ok(Ok(permit)) => Ok(permit),
             Ok(Err(_)) | Err(_) => Err(RunError::new(

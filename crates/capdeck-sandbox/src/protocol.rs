@@ -27,19 +27,15 @@ pub(crate) enum HostMessage {
     },
     Run(Box<RunRequest>),
     /// The names in the code exist; continue, with the inferred types of its declarations.
-    Proceed {
-        types: Vec<(String, String)>,
-    },
+    Proceed(Vec<(String, String)>),
     /// They do not; the host reports it.
     Refuse,
     Answer {
         id: u32,
         answer: WireResponse,
     },
-    /// Pauses or resumes the timeout of the run.
-    Clock {
-        stands: bool,
-    },
+    /// Pauses the timeout of the run, or resumes it.
+    SetPaused(bool),
     /// Only for a type checker, which replies with `TypeCheckResult`.
     Check(Box<CheckRequest>),
 }
@@ -76,17 +72,11 @@ pub(crate) struct ForkResponse {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ForkOutcome {
-    /// A handle of the process is sent along.
-    Forked {
-        process: i32,
-    },
-    Failed {
-        reason: String,
-    },
+    /// The process, whose handle is sent along.
+    Forked(i32),
+    Failed(String),
     /// The signal that ended the process, if one did.
-    Ended {
-        signal: Option<i32>,
-    },
+    Ended(Option<i32>),
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -114,7 +114,6 @@ pub enum TimerPace {
     Skip,
 }
 
-/// The moment at which a repeatable run took a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReplayMoment {

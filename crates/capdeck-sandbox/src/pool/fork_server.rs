@@ -72,10 +72,10 @@ impl ForkServer {
     pub(super) async fn fork(self: &Arc<Self>) -> io::Result<(StdUnixStream, ForkedWorker)> {
         let (ours, theirs) = StdUnixStream::pair()?;
         match self.request(ForkAction::Fork, Some(theirs.into())).await? {
-            (ForkOutcome::Forked { process }, Some(handle)) => {
+            (ForkOutcome::Forked(process), Some(handle)) => {
                 Ok((ours, ForkedWorker { process, handle, server: Arc::clone(self) }))
             }
-            (ForkOutcome::Failed { reason }, _) => Err(io::Error::other(reason)),
+            (ForkOutcome::Failed(reason), _) => Err(io::Error::other(reason)),
             _ => Err(io::ErrorKind::InvalidData.into()),
         }
     }
@@ -124,7 +124,7 @@ impl ForkedWorker {
         self.kill();
         let status = ForkAction::Status { process: self.process };
         match self.server.request(status, None).await? {
-            (ForkOutcome::Ended { signal }, _) => Ok(signal),
+            (ForkOutcome::Ended(signal), _) => Ok(signal),
             _ => Err(io::ErrorKind::InvalidData.into()),
         }
     }

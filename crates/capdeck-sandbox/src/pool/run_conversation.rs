@@ -197,7 +197,7 @@ impl<'a> RunConversation<'a> {
             }
             _ => return Ok(()),
         }
-        worker.queue(&HostMessage::Clock { stands: waits })
+        worker.queue(&HostMessage::SetPaused(waits))
     }
 
     fn request(&self) -> RunRequest {
@@ -237,7 +237,7 @@ impl<'a> RunConversation<'a> {
         }
         let blocks = problems.iter().any(|problem| problem.severity == CodeSeverity::Error);
         self.ending.diagnostics = problems;
-        let answer = if blocks { HostMessage::Refuse } else { HostMessage::Proceed { types } };
+        let answer = if blocks { HostMessage::Refuse } else { HostMessage::Proceed(types) };
         worker.queue(&answer)
     }
 

@@ -86,7 +86,7 @@ impl ScriptEngine {
         channel.send(&WorkerMessage::Uses { uses, session })?;
         loop {
             match channel.receive()? {
-                Some(HostMessage::Proceed { types }) => return Ok(Some(types)),
+                Some(HostMessage::Proceed(types)) => return Ok(Some(types)),
                 Some(HostMessage::Refuse) => return Ok(None),
                 // A late response to an earlier run.
                 Some(_) => {}
@@ -301,8 +301,9 @@ impl ScriptEngine {
             notes.warn("CALLS_CANCELLED", format!("cancelled {cancelled} still running"));
         }
         for reason in self.rejections.take(ctx) {
-            let told = self.format(ctx, reason);
-            notes.warn("UNHANDLED_REJECTION", format!("unhandled promise rejection: {told}"));
+            let reason_text = self.format(ctx, reason);
+            notes
+                .warn("UNHANDLED_REJECTION", format!("unhandled promise rejection: {reason_text}"));
         }
     }
 

@@ -82,7 +82,7 @@ impl ScriptEngine {
             let frame = self.shared.channel().receive_until(wake).map_err(CellFailure::Pipe)?;
             match frame {
                 Some(HostMessage::Answer { id, answer }) => self.answer(ctx, id, &answer),
-                Some(HostMessage::Clock { stands }) => meter.set_paused(stands),
+                Some(HostMessage::SetPaused(paused)) => meter.set_paused(paused),
                 _ => {}
             }
         }
@@ -115,8 +115,8 @@ impl ScriptEngine {
         if let Err(error) = fired.catch(ctx)
             && self.shared.meter.stopped().is_none()
         {
-            let told = self.error_message(ctx, error);
-            notes.warn("UNCAUGHT_IN_TIMER", format!("a timer's function threw: {told}"));
+            let message = self.error_message(ctx, error);
+            notes.warn("UNCAUGHT_IN_TIMER", format!("a timer's function threw: {message}"));
         }
     }
 

@@ -60,22 +60,18 @@ pub(super) fn serve() -> io::Result<Option<OwnedFd>> {
                 Ok(ForkedSide::Parent(child)) => match pidfd_open(child, PidfdFlags::empty()) {
                     Ok(handle) => {
                         let process = child.as_raw_pid();
-                        let outcome = ForkOutcome::Forked { process };
+                        let outcome = ForkOutcome::Forked(process);
                         let response = ForkResponse { number: request.number, outcome };
                         send(stdin(), &response, Some(handle.as_fd()))?;
                         server.running.push(ForkedProcess { process, handle });
                         continue;
                     }
-                    Err(error) => ForkOutcome::Failed { reason: error.to_string() },
+                    Err(error) => ForkOutcome::Failed(error.to_string()),
                 },
-                Err(error) => ForkOutcome::Failed { reason: error.to_string() },
+                Err(error) => ForkOutcome::Failed(error.to_string()),
             },
-            (ForkAction::Fork, None) => {
-                ForkOutcome::Failed { reason: "no socket was sent along".to_owned() }
-            }
-            (ForkAction::Status { process }, _) => {
-                ForkOutcome::Ended { signal: server.status(process) }
-            }
+            (ForkAction::Fork, None) => ForkOutcome::Failed("no socket was sent along".to_owned()),
+            (ForkAction::Status { process }, _) => ForkOutcome::Ended(server.status(process)),
         };
         send(stdin(), &ForkResponse { number: request.number, outcome }, None)?;
     }

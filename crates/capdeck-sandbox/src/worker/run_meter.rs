@@ -52,9 +52,9 @@ impl RunMeter {
     }
 
     /// Pauses or resumes the timeout of the run. CPU time always counts.
-    pub(super) fn set_paused(&self, stands: bool) {
+    pub(super) fn set_paused(&self, paused: bool) {
         let now = Instant::now();
-        match (stands, self.0.left.get()) {
+        match (paused, self.0.left.get()) {
             (true, None) => {
                 self.0.left.set(Some(self.0.deadline.get().saturating_duration_since(now)));
                 self.0.deadline.set(now + MAX_WAIT);

@@ -1,7 +1,7 @@
 //! The cell suite: lists of cells and what the envelope of each must hold.
 //!
 //! A file in `cells/` holds cases. `## name` starts one, `=> {…}` ends a cell with what its envelope must contain, and cells of
-//! one case share a session. In an expectation `"~text"` stands for any text that contains `text`, `"*"` for anything,
+//! one case share a session. In an expectation `"~text"` means any text that contains `text`, `"*"` for anything,
 //! and objects may have more members than are named.
 
 use std::{fs, path::Path, time::Duration};

@@ -64,7 +64,7 @@ async fn a_session_runs_one_cell_at_a_time() {
     let slow = CellRun::new("return await caplets.echo.wait({})").in_session(id.clone());
     let first = pool.run(slow, &deck, &deck);
     let second = async {
-        deck.begun.notified().await;
+        deck.started.notified().await;
         let report = run(&pool, again(&id, "")).await;
         deck.release.notify_one();
         report
@@ -115,7 +115,7 @@ async fn when_every_worker_is_busy_a_run_waits_no_longer_than_its_time() {
     let deck = Deck::default();
     let first = pool.run(CellRun::new("return await caplets.echo.wait({})"), &deck, &deck);
     let second = async {
-        deck.begun.notified().await;
+        deck.started.notified().await;
         let mut next = CellRun::new("return 2");
         next.timeout = Some(Duration::from_millis(50));
         let report = run(&pool, next).await;
@@ -134,7 +134,7 @@ async fn a_session_that_falls_idle_makes_room_for_a_run_that_waits() {
     let deck = Deck::default();
     let first = pool.run(CellRun::new("return await caplets.echo.wait({})"), &deck, &deck);
     let second = async {
-        deck.begun.notified().await;
+        deck.started.notified().await;
         deck.release.notify_one();
         run(&pool, CellRun::new("return 2")).await
     };
@@ -159,7 +159,7 @@ async fn an_unused_session_expires_and_its_process_ends() {
 async fn a_timeout_ends_the_session_and_its_calls() {
     let pool = pool();
     let deck = Deck::default();
-    let mut slow = CellRun::new("console.log('begun'); await caplets.echo.wait({});");
+    let mut slow = CellRun::new("console.log('started'); await caplets.echo.wait({});");
     slow.timeout = Some(Duration::from_millis(100));
     let report = pool.run(slow, &deck, &deck).await;
     assert_eq!(code(&report), Some(RunErrorCode::Timeout));
@@ -185,7 +185,7 @@ async fn dropping_a_run_cancels_its_calls_and_closes_its_session() {
         let slow = CellRun::new("await caplets.echo.wait({})").in_session(id);
         tokio::spawn(async move { pool.run(slow, &*deck, &*deck).await })
     };
-    deck.begun.notified().await;
+    deck.started.notified().await;
     task.abort();
     deck.dropped.notified().await;
     assert!(task.await.unwrap_err().is_cancelled());
@@ -308,12 +308,12 @@ async fn a_repeatable_run_repeats() {
 #[tokio::test]
 async fn logs_outlive_a_killed_worker() {
     let mut stuck = CellRun::new(
-        "console.log('begun'); const s = 'ab'.repeat(8e6), n = 'ab'.repeat(3e6) + 'c'; for (;;) s.lastIndexOf(n);",
+        "console.log('started'); const s = 'ab'.repeat(8e6), n = 'ab'.repeat(3e6) + 'c'; for (;;) s.lastIndexOf(n);",
     );
     stuck.timeout = Some(Duration::from_millis(500));
     let report = run(&pool(), stuck).await;
     assert_eq!(code(&report), Some(RunErrorCode::Timeout));
-    assert_eq!(report.logs.first().map(|entry| entry.message.as_str()), Some("begun"));
+    assert_eq!(report.logs.first().map(|entry| entry.message.as_str()), Some("started"));
 }
 
 #[tokio::test]

@@ -111,7 +111,7 @@ impl CallHandler for Holding {
 async fn a_run_pauses_when_only_waiting_calls_are_left() {
     let (pool, deck) = (pool(), Holding(Deck::default()));
     // The slow call ends, and what follows from it is done, before the run pauses.
-    let code = "console.log('begun'); const slow = caplets.echo.sleep({ ms: 50 }).then(() => caplets.echo.echo({ after: 1 })); \
+    let code = "console.log('started'); const slow = caplets.echo.sleep({ ms: 50 }).then(() => caplets.echo.echo({ after: 1 })); \
                 await caplets.echo.fail({ n: 1 }); return await slow";
     let report = pool.run(repeatable(code), &deck.0, &deck).await;
     let error = report.envelope.outcome.as_ref().unwrap_err();

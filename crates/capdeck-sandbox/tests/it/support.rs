@@ -1,4 +1,4 @@
-//! A pool with real workers, and capabilities that answer as told.
+//! A pool with real workers, and capabilities that answer from a script.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -29,8 +29,8 @@ pub(crate) fn pool() -> SandboxPool {
 /// The capabilities that tests use.
 #[derive(Default)]
 pub(crate) struct Deck {
-    /// Woken when a call of `echo.wait` has begun.
-    pub(crate) begun: Arc<Notify>,
+    /// Woken when a call of `echo.wait` has started.
+    pub(crate) started: Arc<Notify>,
     /// Lets a call of `echo.wait` end.
     pub(crate) release: Arc<Notify>,
     /// Woken when a call was dropped before its answer.
@@ -119,7 +119,7 @@ impl CallHandler for Deck {
             }
             (DeckOperation::CallTool, "wait") => {
                 let mut guard = Dropped(Some(self.dropped.clone()));
-                self.begun.notify_one();
+                self.started.notify_one();
                 self.release.notified().await;
                 guard.0 = None;
                 HandlerResponse::data(raw(&json!("released")))

@@ -19,9 +19,9 @@ fn code(report: &RunReport) -> Option<RunErrorCode> {
     report.envelope.outcome.as_ref().err().map(|error| error.code)
 }
 
-fn told(report: &RunReport) -> Vec<(&str, CodeSeverity)> {
+fn severities(report: &RunReport) -> Vec<(&str, CodeSeverity)> {
     let diagnostics = report.envelope.diagnostics.iter();
-    diagnostics.map(|told| (told.code.as_str(), told.severity)).collect()
+    diagnostics.map(|one| (one.code.as_str(), one.severity)).collect()
 }
 
 /// A cell whose types take the compiler minutes: every step doubles what there is to look at.
@@ -35,7 +35,7 @@ return 1;
 async fn warnings_do_not_keep_a_cell_from_running() {
     let report = run(&pool(), cell("const n: number = \"one\"; return n", TypeCheck::Warn)).await;
     assert_eq!(code(&report), None);
-    assert_eq!(told(&report), [("2322", CodeSeverity::Warning)]);
+    assert_eq!(severities(&report), [("2322", CodeSeverity::Warning)]);
 }
 
 #[tokio::test]
@@ -55,7 +55,7 @@ async fn a_check_that_does_not_end_is_killed_and_the_cell_does_not_run() {
     let hanging = pool.checker_process().unwrap();
     let report = run(&pool, cell(TYPE_BOMB, TypeCheck::Full)).await;
     assert_eq!(code(&report), Some(RunErrorCode::DiagnosticBlocked));
-    assert_eq!(told(&report), [("TYPE_CHECK_FAILED", CodeSeverity::Error)]);
+    assert_eq!(severities(&report), [("TYPE_CHECK_FAILED", CodeSeverity::Error)]);
     assert!(!fs::exists(format!("/proc/{hanging}/status")).unwrap(), "it is still there");
     assert_eq!(pool.checker_process(), None);
 }
@@ -66,9 +66,9 @@ async fn after_a_killed_checker_comes_another_one() {
         SandboxPool::new(SandboxSettings { check_timeout: Duration::from_secs(3), ..settings() });
     let warned = run(&pool, cell(TYPE_BOMB, TypeCheck::Warn)).await;
     assert_eq!(code(&warned), None, "{:?}", warned.envelope);
-    assert_eq!(told(&warned), [("TYPE_CHECK_FAILED", CodeSeverity::Warning)]);
+    assert_eq!(severities(&warned), [("TYPE_CHECK_FAILED", CodeSeverity::Warning)]);
     let report = run(&pool, cell("const n: number = \"one\"", TypeCheck::Full)).await;
-    assert_eq!(told(&report), [("2322", CodeSeverity::Error)]);
+    assert_eq!(severities(&report), [("2322", CodeSeverity::Error)]);
 }
 
 #[tokio::test]
@@ -89,7 +89,7 @@ async fn a_checker_that_cannot_be_started_keeps_the_cell_from_running() {
     let pool = SandboxPool::new(SandboxSettings { worker, ..settings() });
     let report = run(&pool, cell("console.log('not run')", TypeCheck::Full)).await;
     assert_eq!(code(&report), Some(RunErrorCode::DiagnosticBlocked));
-    assert_eq!(told(&report), [("TYPE_CHECK_FAILED", CodeSeverity::Error)]);
+    assert_eq!(severities(&report), [("TYPE_CHECK_FAILED", CodeSeverity::Error)]);
     assert!(report.logs.is_empty());
     let error = pool.warm_checker().await.unwrap_err();
     assert_eq!(error.code, RunErrorCode::Unavailable);
@@ -134,7 +134,7 @@ async fn a_cancelled_check_does_not_answer_the_next_one() {
         () = tokio::task::yield_now() => {}
     }
     let report = run(&pool, cell("return 1", TypeCheck::Full)).await;
-    assert_eq!((code(&report), told(&report)), (None, Vec::new()));
+    assert_eq!((code(&report), severities(&report)), (None, Vec::new()));
 }
 
 #[tokio::test]
@@ -142,6 +142,6 @@ async fn checks_asked_for_at_once_are_all_answered() {
     let pool = pool();
     let checks = (0..4).map(|_| run(&pool, cell("const n: number = \"one\"", TypeCheck::Full)));
     for report in futures_util::future::join_all(checks).await {
-        assert_eq!(told(&report), [("2322", CodeSeverity::Error)]);
+        assert_eq!(severities(&report), [("2322", CodeSeverity::Error)]);
     }
 }
