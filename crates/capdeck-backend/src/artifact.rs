@@ -164,7 +164,6 @@ impl ArtifactStore {
         sweep(&self.root, &limits)
     }
 
-    /// Removes everything that is not in use.
     pub fn clear(&self) -> ArtifactSweepReport {
         sweep(&self.root, &ArtifactLimits::NOTHING)
     }
@@ -326,7 +325,6 @@ fn remove(folder: &Path) -> bool {
         .is_ok()
 }
 
-/// The folders of all calls of all capabilities.
 fn call_folders(root: &Path) -> impl Iterator<Item = PathBuf> {
     folders(root).flat_map(|capability| folders(&capability))
 }

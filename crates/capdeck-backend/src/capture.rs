@@ -15,7 +15,6 @@ pub(crate) const MAX_INLINE: u64 = 12 * 1024 * 1024;
 /// What a single call may produce at most.
 pub(crate) const MAX_TOTAL: u64 = 100 * 1024 * 1024;
 
-/// Where the whole goes when it does not fit inline.
 #[derive(Debug, Clone)]
 pub(crate) struct SpillTarget {
     pub(crate) store: ArtifactStore,
@@ -36,22 +35,15 @@ pub(crate) struct CapturedStream {
     /// The beginning, up to the limit.
     head: Vec<u8>,
     total: u64,
-    spill: SpillState,
+    /// The artifact, if everything does not fit into `head`.
+    spill: Option<Result<Box<ArtifactWriter>, ArtifactError>>,
     place: SpillTarget,
-}
-
-#[derive(Debug)]
-enum SpillState {
-    NotNeeded,
-    Writing(Box<ArtifactWriter>),
-    Failed(ArtifactError),
 }
 
 impl StreamCapture {
     pub(crate) fn new(limit: u64, scrubber: &SecretScrubber, place: SpillTarget) -> Self {
         let limit = usize::try_from(limit.min(MAX_INLINE)).unwrap_or(usize::MAX);
-        let captured =
-            CapturedStream { head: Vec::new(), total: 0, spill: SpillState::NotNeeded, place };
+        let captured = CapturedStream { head: Vec::new(), total: 0, spill: None, place };
         Self { limit, scrub: scrubber.stream(), captured }
     }
 
@@ -72,25 +64,22 @@ impl CapturedStream {
         self.total += bytes.len() as u64;
         let room = limit.saturating_sub(self.head.len()).min(bytes.len());
         let fits = bytes.get(..room).unwrap_or_default();
-        if room < bytes.len() && matches!(self.spill, SpillState::NotNeeded) {
-            self.spill = match self.start_spill().await {
-                Ok(writer) => SpillState::Writing(Box::new(writer)),
-                Err(error) => SpillState::Failed(error),
-            };
+        if room < bytes.len() && self.spill.is_none() {
+            self.spill = Some(self.start_spill().await);
         }
         self.head.extend_from_slice(fits);
-        if let SpillState::Writing(writer) = &mut self.spill
+        if let Some(Ok(writer)) = &mut self.spill
             && let Err(error) = writer.write(bytes).await
         {
-            self.spill = SpillState::Failed(error);
+            self.spill = Some(Err(error));
         }
     }
 
-    async fn start_spill(&self) -> Result<ArtifactWriter, ArtifactError> {
+    async fn start_spill(&self) -> Result<Box<ArtifactWriter>, ArtifactError> {
         let SpillTarget { store, capability, filename, mime_type } = &self.place;
         let mut writer = store.create(capability, filename, mime_type.as_deref()).await?;
         writer.write(&self.head).await?;
-        Ok(writer)
+        Ok(Box::new(writer))
     }
 
     pub(crate) fn total(&self) -> u64 {
@@ -118,10 +107,9 @@ impl CapturedStream {
     }
 
     pub(crate) async fn keep(mut self) -> Result<Artifact, ArtifactError> {
-        let writer = match std::mem::replace(&mut self.spill, SpillState::NotNeeded) {
-            SpillState::NotNeeded => self.start_spill().await?,
-            SpillState::Writing(writer) => *writer,
-            SpillState::Failed(error) => return Err(error),
+        let writer = match self.spill.take() {
+            None => self.start_spill().await?,
+            Some(writer) => writer?,
         };
         writer.finish().await
     }

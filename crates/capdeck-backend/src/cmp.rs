@@ -196,10 +196,10 @@ impl ArgvBuilder<'_> {
             return match value {
                 Value::Array(items) => items
                     .iter()
-                    .map(|item| self.first(name, item))
+                    .map(|item| self.text(name, item, ""))
                     .collect::<Result<_, _>>()
                     .map(Some),
-                single => Ok(Some(vec![self.first(name, single)?])),
+                single => Ok(Some(vec![self.text(name, single, "")?])),
             };
         }
         let mut filled = String::new();
@@ -210,12 +210,12 @@ impl ArgvBuilder<'_> {
                     Some(Value::Array(items)) => {
                         for (index, item) in items.iter().enumerate() {
                             filled.push_str(if index > 0 { "," } else { "" });
-                            let text = self.part(name, item, &filled)?;
+                            let text = self.text(name, item, &filled)?;
                             filled.push_str(&text);
                         }
                     }
                     Some(single) => {
-                        let text = self.part(name, single, &filled)?;
+                        let text = self.text(name, single, &filled)?;
                         filled.push_str(&text);
                     }
                     None => return Ok(None),
@@ -225,18 +225,14 @@ impl ArgvBuilder<'_> {
         Ok(Some(vec![filled]))
     }
 
-    /// A value that begins a word. A default is the author's own, whatever it begins with.
-    fn first(&self, name: &str, value: &Value) -> Result<String, CallError> {
+    /// A value as text. One that begins a word passes the guard, unless it is a default, which is the author's own.
+    fn text(&self, name: &str, value: &Value, before: &str) -> Result<String, CallError> {
         let text = text_of(name, value)?;
-        if self.arguments.get(name).is_some_and(|given| !given.is_null()) {
+        let is_given = self.arguments.get(name).is_some_and(|given| !given.is_null());
+        if before.is_empty() && is_given {
             self.guard.check(name, value, &text)?;
         }
         Ok(text)
-    }
-
-    /// A value that follows what a word already holds.
-    fn part(&self, name: &str, value: &Value, before: &str) -> Result<String, CallError> {
-        if before.is_empty() { self.first(name, value) } else { text_of(name, value) }
     }
 
     /// What was given, else the default. An array without elements is no value.

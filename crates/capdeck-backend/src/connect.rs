@@ -67,7 +67,6 @@ pub struct ConnectOptions {
     pub cancel: CancellationToken,
 }
 
-/// The client that an MCP server sees.
 #[derive(Debug, Clone, Default)]
 pub struct ClientProfile {
     /// `clientInfo`; `None` means the host's own name and version.
@@ -256,7 +255,7 @@ impl From<ResolveError> for CallError {
 }
 
 impl Connector {
-    /// What stands in the way of using a capability: unset variables, missing programs and folders.
+    /// What prevents the use of a capability: unset variables, missing programs and folders.
     ///
     /// Looks at the machine only; starts nothing and sends nothing. Empty means ready as far as one can tell.
     pub fn check(&self, definition: &Definition) -> Vec<CallError> {
@@ -389,7 +388,7 @@ impl Connector {
     }
 }
 
-/// The file that describes a backend, and the backend as if nobody had to sign in.
+/// The file that describes a backend, and the backend without a sign-in.
 fn without_credentials(backend: &Backend) -> Option<(PathBuf, Backend)> {
     let mut anonymous = backend.clone();
     let (path, requests) = match &mut anonymous {

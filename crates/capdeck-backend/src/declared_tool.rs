@@ -1,4 +1,4 @@
-//! Tools that stand in a definition rather than being told by a remote, and the results of backends that are not MCP
+//! Tools that a definition declares, and the results of backends that are not MCP
 //! servers.
 
 use std::sync::Arc;

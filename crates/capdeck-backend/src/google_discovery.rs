@@ -39,7 +39,7 @@ use crate::{
     },
     openapi::{
         FileInputSources, OpenApiImport, OpenApiOperation, OperationFilter, build_request,
-        import_value, on_large_stack,
+        import_value, read_description,
     },
 };
 
@@ -183,18 +183,12 @@ impl ApiReader for GoogleApiReader {
             read_document(endpoint, &self.place, self.is_trusted, MAX_DOCUMENT_BYTES).await?;
         let (base_url, filter) = (self.base_url.clone(), self.filter.clone());
         let (id, auth) = (endpoint.id.clone(), self.auth.clone());
-        // Large documents take long enough to hold others up.
-        let reading = tokio::task::spawn_blocking(move || {
-            on_large_stack(|| {
-                let document = DiscoveryDocument::read(&text)?;
-                let bases = document.bases(base_url.as_deref())?;
-                GoogleApi::import(&document, bases, &id, &filter, &auth)
-            })
+        let reading = read_description(move || {
+            let document = DiscoveryDocument::read(&text)?;
+            let bases = document.bases(base_url.as_deref())?;
+            GoogleApi::import(&document, bases, &id, &filter, &auth)
         });
-        let reading = reading.await.map_err(std::io::Error::other).flatten();
-        let mut api = reading.map_err(|error| {
-            CallError::internal("the description could not be read").detail(error)
-        })??;
+        let mut api = reading.await??;
         api.project = self.project.clone();
         self.check_bases(&api.bases)?;
         Ok(Arc::new(api))

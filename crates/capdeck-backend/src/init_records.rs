@@ -12,6 +12,7 @@ use std::{
 use capdeck_catalog::sha256_hex;
 use parking_lot::Mutex;
 use serde_json::json;
+use tokio::sync::OwnedMutexGuard;
 
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -21,13 +22,6 @@ pub(crate) struct InitRecords {
     folder: PathBuf,
     /// One preparation at a time for each tool in this process; a lock file holds the others back.
     turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
-}
-
-/// The right to prepare a tool, until it is dropped or the process ends in whatever way.
-#[derive(Debug)]
-pub(crate) struct InitLock {
-    _in_process: tokio::sync::OwnedMutexGuard<()>,
-    _among_processes: File,
 }
 
 /// What was prepared: the project, the tool and the command, so that a change of either counts.
@@ -43,8 +37,9 @@ impl InitRecords {
         Self { folder, turns: Mutex::default() }
     }
 
-    /// Waits until nobody else prepares the same tool, in this process or another one.
-    pub(crate) async fn lock(&self, key: &InitKey) -> io::Result<InitLock> {
+    /// Waits while another call prepares the same tool, in this process or another one.
+    /// The right to prepare it lasts until both locks are dropped or the process ends.
+    pub(crate) async fn lock(&self, key: &InitKey) -> io::Result<(OwnedMutexGuard<()>, File)> {
         let turn = Arc::clone(self.turns.lock().entry(key.name()).or_default());
         let in_process = turn.lock_owned().await;
         fs::create_dir_all(&self.folder)?;
@@ -52,7 +47,7 @@ impl InitRecords {
         let file = File::options().create(true).truncate(false).write(true).open(path)?;
         loop {
             match file.try_lock() {
-                Ok(()) => return Ok(InitLock { _in_process: in_process, _among_processes: file }),
+                Ok(()) => return Ok((in_process, file)),
                 // A blocking wait could not be given up when the caller cancels.
                 Err(TryLockError::WouldBlock) => tokio::time::sleep(LOCK_POLL_INTERVAL).await,
                 Err(TryLockError::Error(error)) => return Err(error),

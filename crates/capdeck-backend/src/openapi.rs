@@ -2,7 +2,7 @@
 //!
 //! `import` walks the document once and makes each operation a tool and a plan; the document is dropped then. A call
 //! only looks at its plan (`request`). Nothing here is strict about a document: one operation, reference or schema that
-//! makes no sense is told as a problem, and the rest works.
+//! makes no sense is reported as a problem, and the rest works.
 
 mod body;
 mod document;
@@ -34,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 pub(crate) use self::{
-    document::on_large_stack,
+    document::read_description,
     file_input::FileInputSources,
     import::{OpenApiImport, OperationFilter},
     operation::OpenApiOperation,
@@ -42,7 +42,7 @@ pub(crate) use self::{
     request::build as build_request,
 };
 use self::{
-    document::{DocumentFolder, OpenApiDocument},
+    document::{DocumentFolder, OpenApiDocument, on_large_stack},
     import::{OpenApiImportRules, import},
     server::{AvailableAuth, ServerRules},
 };
@@ -182,11 +182,7 @@ impl ApiReader for OpenApiReader {
             return Ok(Arc::<OpenApi>::clone(api));
         }
         let (rules, surrounding) = (self.rules.clone(), self.surrounding.clone());
-        let read = move || on_large_stack(|| read(&bytes, surrounding.as_ref(), &rules));
-        let reading = tokio::task::spawn_blocking(read).await.map_err(std::io::Error::other);
-        let reading = reading
-            .flatten()
-            .map_err(|error| CallError::internal("reading the description failed").detail(error))?;
+        let reading = read_description(move || read(&bytes, surrounding.as_ref(), &rules)).await?;
         let (imported, is_alone) = reading.map_err(|reason| unusable(&self.place, &reason))?;
         let api = Arc::new(OpenApi { imported, project: self.project.clone() });
         // Other files may change without this one.

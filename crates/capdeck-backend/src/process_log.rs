@@ -36,7 +36,7 @@ impl ProcessLogs {
         self.0.lock().entry(id.clone()).or_default().clone()
     }
 
-    /// The same for a new process of the capability, whose lines are told apart from those of others.
+    /// The same for a new process of the capability, whose lines are separate from those of others.
     pub(crate) fn of_process(&self, id: &CapabilityId) -> ProcessLog {
         let ProcessLog { lines, .. } = self.of(id);
         let process = {

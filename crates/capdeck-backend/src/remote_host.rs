@@ -91,7 +91,11 @@ impl RemoteHost {
             StatusCode::OK => {}
             StatusCode::NOT_MODIFIED => return Ok(None),
             StatusCode::UNAUTHORIZED => return Err(self.wrong_key()),
-            StatusCode::FORBIDDEN => return Err(self.refused()),
+            StatusCode::FORBIDDEN => {
+                let message = format!("{} refuses requests under this name", self.origin);
+                return Err(CallError::new(ErrorCode::Denied, message)
+                    .hint("use the name it was started with, or set CAPDECK_PUBLIC_URL there"));
+            }
             _ => return Err(self.no_host()),
         }
         let tag = response.headers().get(header::ETAG).and_then(|tag| tag.to_str().ok());
@@ -127,14 +131,6 @@ impl RemoteHost {
         };
         CallError::new(ErrorCode::AuthRequired, message)
             .hint("put the host's CAPDECK_ADMIN_KEY into CAPDECK_ATTACH_KEY, or into a file for --key-file")
-    }
-
-    fn refused(&self) -> CallError {
-        CallError::new(
-            ErrorCode::Denied,
-            format!("{} refuses requests under this name", self.origin),
-        )
-        .hint("use the name it was started with, or set CAPDECK_PUBLIC_URL there")
     }
 
     fn no_host(&self) -> CallError {

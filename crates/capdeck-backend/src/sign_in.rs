@@ -40,7 +40,7 @@ pub(crate) struct CapabilitySignIn {
 
 impl Connector {
     /// The sign-in of a capability, for the person's own commands. It asks for the scopes the definition names, or else
-    /// for these, which its description told.
+    /// for these, which its description names.
     pub fn sign_in(
         &self,
         definition: &Definition,
@@ -252,7 +252,7 @@ impl CapabilitySignIn {
                 needed(format!("the sign-in to `{id}` is not used: {reason}"))
             }
             SignInRefusal::Unreadable { error } => match (error, error.hint()) {
-                // Signing in anew would not help: it could not be kept either.
+                // Signing in again would not help: it could not be kept either.
                 (OAuthError::Key(_), Some(hint)) => {
                     CallError::new(ErrorCode::AuthFailed, error.to_string()).hint(hint)
                 }
@@ -304,7 +304,7 @@ impl From<OAuthError> for CallError {
     fn from(error: OAuthError) -> Self {
         let code =
             if error.needs_sign_in() { ErrorCode::AuthRequired } else { ErrorCode::AuthFailed };
-        Self { hint: error.hint().map(Into::into), ..Self::new(code, error.to_string()) }
+        Self { hint: error.hint(), ..Self::new(code, error.to_string()) }
     }
 }
 
@@ -318,7 +318,7 @@ fn quoted(scope: &str) -> String {
     }
 }
 
-/// The fixed credentials an `auth` block with resolved references stands for.
+/// The fixed credentials of an `auth` block with resolved references.
 pub(crate) fn credentials(auth: &BackendAuth) -> StaticCredentials {
     match auth {
         // The token of a sign-in is asked for with each request instead.

@@ -1,7 +1,7 @@
 //! Gets the text of a description: from a file, or from the web.
 //!
 //! What was fetched is kept as one file, replaced whole. It is named for the capability and the address, which itself is
-//! not written down: it may hold a key. The server is asked whether it has changed, and when nobody answers the copy is
+//! not written down: it may hold a key. The server is asked whether it has changed, and without an answer the copy is
 //! used and the log says so. A server that answers with a refusal is believed: then there is no description.
 
 use std::{
@@ -278,19 +278,18 @@ impl DocumentCacheEntry {
 
     /// The server says that the copy is still right.
     pub(super) async fn confirm(&self) {
-        let path = self.path.clone();
-        let touch =
-            move || File::options().append(true).open(path)?.set_modified(SystemTime::now());
-        if let Ok(Err(error)) = tokio::task::spawn_blocking(touch).await {
-            tracing::warn!(%error, path = %self.path.display(), "a description could not be kept");
-        }
+        self.keep(|path| File::options().append(true).open(path)?.set_modified(SystemTime::now()))
+            .await;
     }
 
-    /// Keeps a copy. One that cannot be kept is only told in the log: the description itself is there.
     pub(super) async fn save(&self, marks: DocumentValidators, bytes: Bytes) {
+        self.keep(move |path| write(path, marks, &bytes)).await;
+    }
+
+    /// Changes the copy. A failure is only logged: the description itself is there.
+    async fn keep(&self, change: impl FnOnce(&Path) -> io::Result<()> + Send + 'static) {
         let path = self.path.clone();
-        let saving = tokio::task::spawn_blocking(move || write(&path, marks, &bytes));
-        if let Ok(Err(error)) = saving.await {
+        if let Ok(Err(error)) = tokio::task::spawn_blocking(move || change(&path)).await {
             tracing::warn!(%error, path = %self.path.display(), "a description could not be kept");
         }
     }

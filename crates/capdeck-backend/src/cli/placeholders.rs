@@ -93,7 +93,6 @@ fn value_at<'a>(
     Ok((value, without_nul(path, text)?))
 }
 
-/// Where the commands of a capability file find their variables.
 #[derive(Debug)]
 pub(crate) struct CommandVariables {
     definition: Definition,

@@ -133,7 +133,6 @@ fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1").replace('%', "%25")
 }
 
-/// True when the document says that this method needs the member.
 pub(super) fn is_required(property: &Value, method: &str) -> bool {
     let methods = property.pointer("/annotations/required").and_then(Value::as_array);
     methods.is_some_and(|methods| methods.iter().any(|name| name == method))

@@ -153,7 +153,7 @@ fn a_broken_method_is_listed_and_the_rest_works() {
             "things.place: its parameter `a` has the unknown location `moon`",
         ]
     );
-    // Two methods of one id are told apart by their place.
+    // Two methods of one id differ in their place.
     assert_eq!(import.discovery.tools.len(), 7);
     assert!(import.operations.contains_key("thing.things.list2"));
 }

@@ -28,7 +28,6 @@ const NOT_FOR_CALLERS: [&str; 9] = [
     "upload_protocol",
 ];
 
-/// A Discovery document that has methods.
 #[derive(Debug)]
 pub(super) struct DiscoveryDocument {
     root: Map<String, Value>,
@@ -244,7 +243,6 @@ impl DiscoveryDocument {
         self.root.get("schemas")?.get(name)
     }
 
-    /// The method's own parameters and those of the document.
     fn parameters(&self, method: &Map<String, Value>, path: &str) -> Result<Vec<Value>, String> {
         let own = match method.get("parameters") {
             None => None,

@@ -35,7 +35,6 @@ const MAX_SINGLE_UPLOAD_BYTES: u64 = 8 * 1024 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UploadProtocol {
-    /// The content is the body.
     Simple,
     /// The JSON body and the content are the two parts of one body.
     Related,
@@ -129,7 +128,6 @@ fn disposition(name: &str) -> String {
     format!("content-disposition: attachment; filename=\"{safe}\"\r\n")
 }
 
-/// The protocol for content of this length, and its path.
 fn choose(
     upload: &MediaUpload,
     has_body: bool,

@@ -236,10 +236,10 @@ pub(super) async fn mark_errors(result: Box<RawValue>, artifacts: &ArtifactStore
         return Ok(result);
     }
     let Some(structured) = members.get("structuredContent") else { return Ok(result) };
-    let told: GraphQlCallResult = serde_json::from_str(structured.get()).map_err(bug)?;
-    let outcome = match told.uri {
+    let parsed: GraphQlCallResult = serde_json::from_str(structured.get()).map_err(bug)?;
+    let outcome = match parsed.uri {
         Some(uri) => outcome_of_file(artifacts, &uri).await,
-        None => told.body.and_then(|body| serde_json::from_value(body).ok()),
+        None => parsed.body.and_then(|body| serde_json::from_value(body).ok()),
     };
     let heading = match outcome {
         Some(outcome) if !outcome.errors.is_empty() => outcome.error_text(),

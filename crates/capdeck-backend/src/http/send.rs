@@ -142,11 +142,11 @@ impl EndpointSender {
                 if let Some(reason) = find_cause::<ReachError>(&error) {
                     return self.network.blocked_error(reason);
                 }
-                let mut told = no_response_error(&url, error);
+                let mut call_error = no_response_error(&url, error);
                 if attempts > 1 {
-                    told.message.push_str(&format!(" (after {attempts} attempts)"));
+                    call_error.message.push_str(&format!(" (after {attempts} attempts)"));
                 }
-                told
+                call_error
             }
         }
     }

@@ -151,9 +151,9 @@ fn base_urls_follow_the_rules_after_interpolation_too() {
         ("https://api.example#x", Some("it has a query or a fragment")),
         ("nonsense", Some("relative URL without a base")),
     ] {
-        let told = parse_base(text).err().map(|error| error.message);
+        let message = parse_base(text).err().map(|error| error.message);
         let expected = expected.map(|reason| format!("`baseUrl` cannot be used: {reason}"));
-        assert_eq!(told, expected, "{text}");
+        assert_eq!(message, expected, "{text}");
     }
 }
 

@@ -19,7 +19,6 @@ pub(super) struct BodyPlan {
     pub(super) kind: BodyKind,
 }
 
-/// What the `body` argument is made into.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum BodyKind {
     Json,

@@ -10,6 +10,8 @@ use std::{
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
+use crate::CallError;
+
 /// How many references may lead to each other before one leads to a value.
 const MAX_REFERENCE_HOPS: usize = 64;
 
@@ -21,7 +23,7 @@ const MAX_BYTES: u64 = 64 * 1024 * 1024;
 pub(super) struct OpenApiDocument {
     pub(super) version: OpenApiVersion,
     files: Vec<Value>,
-    /// What a reference's file part leads to, for each file it stands in. Errors are told where a reference is followed.
+    /// What a reference's file part leads to, for each file it stands in. Errors are reported where a reference is followed.
     links: HashMap<(usize, String), Result<usize, String>>,
 }
 
@@ -175,8 +177,8 @@ fn version(root: &Value) -> Result<OpenApiVersion, String> {
         _ => None,
     };
     let swagger = text("swagger");
-    let told = text("openapi").or_else(|| swagger.clone());
-    match told.as_deref() {
+    let declared = text("openapi").or_else(|| swagger.clone());
+    match declared.as_deref() {
         Some(text) if text.starts_with("2.") || text == "2" => Ok(OpenApiVersion::Swagger2),
         Some(text) if text == "3" || text == "3.0" || text.starts_with("3.0.") => {
             Ok(OpenApiVersion::OpenApi30)
@@ -253,6 +255,15 @@ fn refused(place: &str, reason: &str) -> String {
     format!("the reference to `{place}` is not followed: {reason}")
 }
 
+/// Reads a description on a thread with a large stack. Large ones take long enough to hold others up.
+pub(crate) async fn read_description<T: Send + 'static>(
+    read: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, CallError> {
+    let reading = tokio::task::spawn_blocking(move || on_large_stack(read)).await;
+    let reading = reading.map_err(io::Error::other).flatten();
+    reading.map_err(|error| CallError::internal("the description could not be read").detail(error))
+}
+
 /// How deep a description may nest, about as deep as the JSON reader goes.
 const MAX_DEPTH: usize = 120;
 
@@ -298,8 +309,8 @@ fn parse_yaml(text: &str) -> Result<Value, String> {
         with_snippet: false,
     };
     serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-        let told = error.to_string();
-        told.lines().next().unwrap_or_default().to_owned()
+        let message = error.to_string();
+        message.lines().next().unwrap_or_default().to_owned()
     })
 }
 
@@ -354,9 +365,9 @@ mod syntax_tests {
             (b"a: [1\nb: 2", "it is not valid YAML: "),
             (b"\xff\xfe\x00", "it is not UTF-8 text"),
         ] {
-            let told = on_large_stack(|| parse(text)).unwrap().unwrap_err();
-            assert!(told.starts_with(expected), "{told}");
-            assert!(!told.contains('\n'), "{told}");
+            let message = on_large_stack(|| parse(text)).unwrap().unwrap_err();
+            assert!(message.starts_with(expected), "{message}");
+            assert!(!message.contains('\n'), "{message}");
         }
     }
 }

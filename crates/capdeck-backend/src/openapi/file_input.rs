@@ -86,7 +86,7 @@ fn file_name(path: &Path) -> Option<String> {
 pub(super) fn file_schema(description: Option<&str>) -> Value {
     let ways = "A file: give one of `artifact`, `path`, `base64`, `dataUrl` or `text`";
     let description =
-        description.map_or_else(|| ways.to_owned(), |told| format!("{told}\n\n{ways}"));
+        description.map_or_else(|| ways.to_owned(), |text| format!("{text}\n\n{ways}"));
     json!({
         "type": "object",
         "description": description,

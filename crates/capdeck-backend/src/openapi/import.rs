@@ -1,4 +1,4 @@
-//! A whole description, operation by operation. What cannot be imported is told; the rest works.
+//! A whole description, operation by operation. What cannot be imported is reported.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -50,11 +50,11 @@ pub(super) fn import(
     let spots = selected_operations(&mut import, &rules.filter);
     check_security(document, &spots, &rules.offer, &mut import.problems);
     let root_server = rules.servers.root(document).map(Arc::new);
-    let mut names = OperationNames::default();
+    let mut names = HashSet::new();
     let mut imported = OpenApiImport::default();
     let mut uses_root = 0;
     for spot in &spots {
-        let name = names.assign(*spot);
+        let name = assign_name(&mut names, *spot);
         let own_server = match own_server(document, &rules.servers, *spot) {
             Ok(own_server) => own_server,
             Err(reason) => {
@@ -161,29 +161,21 @@ fn own_server(
 /// How much of an operation's description is kept beside its summary.
 const MAX_DESCRIPTION_LENGTH: usize = 600;
 
-#[derive(Debug, Default)]
-pub(super) struct OperationNames {
-    taken: HashSet<String>,
-}
-
-impl OperationNames {
-    /// The operation's id, else `METHOD /path`. The first of several with one id keeps it, the others are named for
-    /// their place, which only they have.
-    fn assign(&mut self, spot: OperationLocation<'_>) -> String {
-        let place = spot.place();
-        let wanted = [spot.node.text("operationId"), Some(place.as_str())];
-        for name in wanted.into_iter().flatten() {
-            if self.taken.insert(name.to_owned()) {
-                return name.to_owned();
-            }
+/// The operation's id, else `METHOD /path`. The first of several with one id keeps it, the others are named for their
+/// place, which only they have.
+fn assign_name(taken: &mut HashSet<String>, spot: OperationLocation<'_>) -> String {
+    let place = spot.place();
+    for name in [spot.node.text("operationId"), Some(place.as_str())].into_iter().flatten() {
+        if taken.insert(name.to_owned()) {
+            return name.to_owned();
         }
-        // Somebody's id is this operation's place.
-        let mut number = 2;
-        while !self.taken.insert(format!("{place} ({number})")) {
-            number += 1;
-        }
-        format!("{place} ({number})")
     }
+    // The place is the id of another operation.
+    let mut number = 2;
+    while !taken.insert(format!("{place} ({number})")) {
+        number += 1;
+    }
+    format!("{place} ({number})")
 }
 
 pub(super) fn describe(spot: OperationLocation<'_>) -> (Option<String>, String) {

@@ -177,7 +177,7 @@ fn collect<'a>(
     collected
 }
 
-/// Path parameters that the path has no hole for go; holes that nobody described take any value.
+/// Path parameters that the path has no hole for go; holes without a description take any value.
 fn fit_to_path<'a>(
     parameters: &mut Vec<ParameterDescription<'a>>,
     path: &PathTemplate,

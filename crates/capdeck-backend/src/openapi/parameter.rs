@@ -56,7 +56,6 @@ impl ParameterLocation {
 }
 
 impl OpenApiParameter {
-    /// A path parameter that nobody described.
     pub(super) fn in_path(name: &str) -> Self {
         let format = ParameterFormat::new(ParameterStyle::Simple, false);
         Self { name: name.to_owned(), location: ParameterLocation::Path, format }
@@ -199,7 +198,6 @@ impl PathTemplate {
         Ok(Self { pieces: pieces(path), query: query.map(pieces) })
     }
 
-    /// The names of all holes, each once.
     pub(super) fn holes(&self) -> Vec<&str> {
         let mut names = Vec::new();
         for piece in self.pieces.iter().chain(self.query.iter().flatten()) {
@@ -333,16 +331,16 @@ mod path_tests {
     #[test]
     fn what_would_lead_elsewhere_is_refused() {
         for value in ["a/../../b", "a\\..\\b", "a/./b"] {
-            let told = fill("/x/{n}", json!({"n": value})).unwrap_err();
-            assert!(told.contains("`.` or `..` segment"), "{value}: {told}");
+            let message = fill("/x/{n}", json!({"n": value})).unwrap_err();
+            assert!(message.contains("`.` or `..` segment"), "{value}: {message}");
         }
     }
 
     #[test]
     fn an_empty_value_is_refused() {
         for values in [json!({}), json!({"id": null}), json!({"id": ""}), json!({"id": []})] {
-            let told = fill("/users/{id}", values).unwrap_err();
-            assert_eq!(told, "`path.id` is part of the path and must not be empty");
+            let message = fill("/users/{id}", values).unwrap_err();
+            assert_eq!(message, "`path.id` is part of the path and must not be empty");
         }
         assert_eq!(fill("users", json!({})).unwrap_err(), "the path does not start with `/`");
     }

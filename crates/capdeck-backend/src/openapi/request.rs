@@ -241,7 +241,6 @@ fn quoted(name: &str) -> String {
     name.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// How deep `allOf` is followed to find the fields of a form.
 const MAX_LEVELS: usize = 16;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -249,7 +248,6 @@ pub(super) struct FormField {
     pub(super) name: String,
     pub(super) kind: FormFieldKind,
     pub(super) format: ParameterFormat,
-    /// The media type that the description asks for.
     pub(super) media_type: Option<String>,
 }
 

@@ -24,7 +24,6 @@ pub(super) enum SchemaDirection {
     Response,
 }
 
-/// A converted schema, with the definitions its references lead to.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ConvertedSchema {
     pub(super) value: Value,
@@ -41,7 +40,6 @@ pub(super) struct SchemaConverter<'a> {
     definitions: Vec<SchemaDefinition>,
     names: FxHashSet<String>,
     pending: Vec<(SchemaDefinitionId, OpenApiNode<'a>, SchemaDirection)>,
-    /// Whether a regular expression can be used by the checker.
     patterns: FxHashMap<String, bool>,
 }
 

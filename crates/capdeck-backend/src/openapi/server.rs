@@ -1,7 +1,7 @@
 //! Where requests go: the definition's base URL, else the servers that the description names; and what a description
 //! asks for in `security`, beside what the definition's `auth` block gives.
 //!
-//! Credentials come from the definition alone. Where they cannot satisfy the description this is told once per scheme;
+//! Credentials come from the definition alone. Where they cannot satisfy the description this is reported once per scheme;
 //! the operations stay callable, because descriptions ask for more than servers do.
 
 #[cfg(test)]
@@ -31,7 +31,6 @@ pub(super) struct ServerRules {
 }
 
 impl ServerRules {
-    /// The server for everything that names none of its own.
     pub(super) fn root(&self, document: &OpenApiDocument) -> Result<Url, String> {
         if let Some(base) = &self.base {
             return Ok(base.clone());
@@ -48,7 +47,6 @@ impl ServerRules {
         }
     }
 
-    /// The server of a path or an operation, if it names one.
     pub(super) fn of_part(
         &self,
         document: &OpenApiDocument,
@@ -151,7 +149,6 @@ fn swagger_address(root: OpenApiNode<'_>, spec_url: Option<&Url>) -> Result<Stri
     Ok(format!("{scheme}://{host}{base_path}"))
 }
 
-/// What the definition's `auth` block can give.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AvailableAuth {
     Nothing,

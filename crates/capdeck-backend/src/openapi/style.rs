@@ -276,8 +276,8 @@ mod tests {
             (ParameterStyle::Matrix, false, &object, ";color=R,100,G,200"),
             (ParameterStyle::Matrix, true, &object, ";R=100;G=200"),
         ] {
-            let told = ParameterFormat::new(style, explode).path_text("color", value);
-            assert_eq!(told, expected, "{style:?} {explode} {value}");
+            let text = ParameterFormat::new(style, explode).path_text("color", value);
+            assert_eq!(text, expected, "{style:?} {explode} {value}");
         }
     }
 

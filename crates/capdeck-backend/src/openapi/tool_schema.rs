@@ -1,6 +1,7 @@
 //! The schemas of an operation's tool: its parameters in groups and its body, and the body of its good answers in the
 //! shape that call results have.
 
+use indexmap::IndexSet;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -99,16 +100,10 @@ fn body(bodies: &OperationBodies, needs: &mut Vec<SchemaDefinitionId>) -> Option
 }
 
 fn content_type(bodies: &OperationBodies) -> Option<Value> {
-    let mut types: Vec<&str> = Vec::new();
-    for plan in &bodies.plans {
-        if !types.contains(&plan.media_type.as_str()) {
-            types.push(&plan.media_type);
-        }
-    }
-    let (first, more) = types.split_first()?;
-    (!more.is_empty()).then(|| {
-        json!({"enum": types, "default": first, "description": "The media type to send the body as"})
-    })
+    let types: IndexSet<&str> = bodies.plans.iter().map(|plan| plan.media_type.as_str()).collect();
+    let first = types.first().filter(|_| types.len() > 1)?;
+    let description = "The media type to send the body as";
+    Some(json!({"enum": types, "default": first, "description": description}))
 }
 
 /// The output schema as text. `None` when the description does not say what comes back.

@@ -1,7 +1,7 @@
 //! Uploads in pieces: the API gives a session URL, takes pieces in order and says how far it got.
 //!
 //! After an interruption it is asked how much it has, and the upload goes on from there. A session that the API has
-//! forgotten is begun again, once.
+//! forgotten is started again, once.
 
 use std::time::Duration;
 

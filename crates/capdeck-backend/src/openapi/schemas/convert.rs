@@ -1,7 +1,7 @@
 //! One schema in the dialect of a description, rewritten as JSON Schema 2020-12.
 //!
 //! Nothing here fails: a part that means nothing is left out, so that the checker accepts more rather than nothing, and
-//! told as a problem when it was plainly meant to mean something.
+//! reported as a problem when it was plainly meant to mean something.
 
 use serde_json::{Map, Value, json};
 
@@ -43,7 +43,7 @@ impl<'a> SchemaConversion<'_, 'a> {
             let name = self.schemas.definition(id).map(|one| one.name.as_str()).unwrap_or_default();
             json!({"$ref": format!("#/$defs/{name}")})
         };
-        // What stands beside a reference counts since 3.1, and authors meant it before that, too.
+        // What is beside a reference counts since 3.1, and authors meant it before that, too.
         if let Value::Object(members) = &mut schema {
             for key in ["title", "description", "default", "deprecated"] {
                 if let Some(beside) = node.value.get(key).filter(|_| self.keeps(key)) {
@@ -242,7 +242,6 @@ impl<'a> SchemaConversion<'_, 'a> {
         }
     }
 
-    /// True for a member that only travels the other way.
     fn is_one_way(&self, member: OpenApiNode<'a>, direction: SchemaDirection) -> bool {
         let mark = match direction {
             SchemaDirection::Request => "readOnly",

@@ -16,17 +16,17 @@ fn convert_in(document: Value, direction: SchemaDirection) -> (Value, Vec<String
     };
     let text = schemas.assemble(&root, &schema.needs);
     let problems = problems.finish("#").into_iter();
-    let told = problems.map(|problem| format!("{}: {}", problem.place, problem.reason));
-    (serde_json::from_str(&text).unwrap(), told.collect())
+    let problems = problems.map(|problem| format!("{}: {}", problem.place, problem.reason));
+    (serde_json::from_str(&text).unwrap(), problems.collect())
 }
 
 #[track_caller]
 fn check(schema: Value, expected: Value) {
-    let (told, problems) =
+    let (converted, problems) =
         convert_in(json!({"openapi": "3.0.0", "s": schema.clone()}), SchemaDirection::Request);
-    assert_eq!(told, expected, "{schema}");
+    assert_eq!(converted, expected, "{schema}");
     assert_eq!(problems, Vec::<String>::new(), "{schema}");
-    jsonschema_accepts(&told);
+    jsonschema_accepts(&converted);
 }
 
 /// The checker itself takes what comes out.
@@ -161,7 +161,7 @@ fn references_become_definitions_and_circles_end() {
             "Pair": {"type": "array", "items": {"$ref": "#/components/schemas/Node"}},
         }},
     });
-    let (told, problems) = convert_in(document, SchemaDirection::Request);
+    let (converted, problems) = convert_in(document, SchemaDirection::Request);
     assert_eq!(problems, Vec::<String>::new());
     let node = json!({"type": "object", "properties": {
         "next": {"$ref": "#/$defs/Node", "description": "the next"},
@@ -172,8 +172,8 @@ fn references_become_definitions_and_circles_end() {
     let mut expected = node.clone();
     expected["$defs"] =
         json!({"Node": node, "Pair": {"type": "array", "items": {"$ref": "#/$defs/Node"}}});
-    assert_eq!(told, expected);
-    jsonschema_accepts(&told);
+    assert_eq!(converted, expected);
+    jsonschema_accepts(&converted);
 }
 
 #[test]
@@ -185,14 +185,14 @@ fn two_definitions_with_one_name_are_told_apart() {
         "one": {"It em": big("array")},
         "two": {"It/em": big("object")},
     });
-    let (told, _) = convert_in(document, SchemaDirection::Request);
-    assert_eq!(told["$defs"].as_object().unwrap().len(), 2, "{told}");
-    jsonschema_accepts(&told);
+    let (converted, _) = convert_in(document, SchemaDirection::Request);
+    assert_eq!(converted["$defs"].as_object().unwrap().len(), 2, "{converted}");
+    jsonschema_accepts(&converted);
 }
 
 #[test]
 fn what_means_nothing_is_told_and_accepts_anything() {
-    for (schema, expected, told) in [
+    for (schema, expected, reason) in [
         (
             json!({"properties": {"a": {"$ref": "#/nowhere"}}}),
             json!({"properties": {"a": {}}}),
@@ -228,7 +228,7 @@ fn what_means_nothing_is_told_and_accepts_anything() {
         let document = json!({"openapi": "3.0.0", "s": schema, "loop": {"$ref": "#/loop"}});
         let (converted, problems) = convert_in(document, SchemaDirection::Request);
         assert_eq!(converted, expected);
-        assert_eq!(problems, [told]);
+        assert_eq!(problems, [reason]);
     }
 }
 
@@ -242,9 +242,9 @@ fn references_that_multiply_stay_small() {
     }
     schemas.insert("L60".to_owned(), json!({"type": "object", "properties": {"x": {}}}));
     let document = json!({"openapi": "3.0.0", "s": {"$ref": "#/components/schemas/L0"}, "components": {"schemas": schemas}});
-    let (told, _) = convert_in(document, SchemaDirection::Request);
-    assert!(told.to_string().len() < 10_000);
-    assert_eq!(told["$defs"].as_object().unwrap().len(), 60);
+    let (converted, _) = convert_in(document, SchemaDirection::Request);
+    assert!(converted.to_string().len() < 10_000);
+    assert_eq!(converted["$defs"].as_object().unwrap().len(), 60);
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn a_long_chain_of_definitions_does_not_use_up_the_stack() {
     }
     schemas.insert("L4000".to_owned(), json!({}));
     let document = json!({"openapi": "3.0.0", "s": {"$ref": "#/c/L0"}, "c": schemas});
-    let (told, problems) = convert_in(document, SchemaDirection::Request);
-    assert_eq!(told["$defs"].as_object().unwrap().len(), 3_999);
+    let (converted, problems) = convert_in(document, SchemaDirection::Request);
+    assert_eq!(converted["$defs"].as_object().unwrap().len(), 3_999);
     assert_eq!(problems, Vec::<String>::new());
 }

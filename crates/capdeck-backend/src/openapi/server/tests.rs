@@ -34,8 +34,8 @@ fn a_file_has_to_name_a_whole_address() {
         ("ftp://api.example", "it is neither http nor https"),
         ("https://me:secret@api.example", "it holds a user name or password"),
     ] {
-        let told = format!("the server `{url}` cannot be used: {reason}");
-        check(&file, servers(url), Err(&told));
+        let message = format!("the server `{url}` cannot be used: {reason}");
+        check(&file, servers(url), Err(&message));
     }
     check(
         &file,

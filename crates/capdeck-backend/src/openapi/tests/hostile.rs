@@ -1,4 +1,4 @@
-//! Descriptions that nobody would write: nothing here may panic, hang or grow without end.
+//! Hostile descriptions: nothing here may panic, hang or grow without end.
 
 use proptest::prelude::*;
 

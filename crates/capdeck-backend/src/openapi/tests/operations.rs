@@ -1,4 +1,4 @@
-//! Names, groups, descriptions, answers, filters and what is told about them.
+//! Names, groups, descriptions, answers, filters and their problems.
 
 use super::*;
 
@@ -85,9 +85,9 @@ fn methods_tell_what_a_call_does() {
     ] {
         let name = format!("{method} /x");
         let tool = imported.tools.iter().find(|tool| tool.name() == name).unwrap();
-        let told = ["readOnlyHint", "destructiveHint", "idempotentHint"]
+        let actual = ["readOnlyHint", "destructiveHint", "idempotentHint"]
             .map(|hint| tool.annotation(hint).unwrap());
-        assert_eq!(told, expected, "{method}");
+        assert_eq!(actual, expected, "{method}");
     }
 }
 
@@ -237,7 +237,7 @@ fn what_security_asks_and_the_definition_does_not_give_is_told_once() {
             "key": {"type": "apiKey", "in": "header", "name": "X-Api-Key"},
         }},
     });
-    let told = |offer: AvailableAuth| {
+    let security_problems = |offer: AvailableAuth| {
         problems(&imported_with(&description, &OpenApiImportRules { offer, ..rules() }))
     };
     let not_given = "which the definition's `auth` does not give";
@@ -248,9 +248,15 @@ fn what_security_asks_and_the_definition_does_not_give_is_told_once() {
         "security `lost`: 1 operation asks for a sign-in that the description does not explain, {not_given}"
     );
     let token = format!("security `token`: 2 operations ask for a bearer token, {not_given}");
-    assert_eq!(told(AvailableAuth::Nothing), [basic.clone(), lost.clone(), token.clone()]);
-    assert_eq!(told(AvailableAuth::Bearer), [basic, lost.clone()]);
-    assert_eq!(told(AvailableAuth::Headers(vec!["x-api-key".to_owned()])), [lost, token]);
+    assert_eq!(
+        security_problems(AvailableAuth::Nothing),
+        [basic.clone(), lost.clone(), token.clone()]
+    );
+    assert_eq!(security_problems(AvailableAuth::Bearer), [basic, lost.clone()]);
+    assert_eq!(
+        security_problems(AvailableAuth::Headers(vec!["x-api-key".to_owned()])),
+        [lost, token]
+    );
 }
 
 #[test]

@@ -88,13 +88,13 @@ fn callers_cannot_reach_what_is_not_theirs() {
     assert_eq!(names, ["X-Free"]);
     let headers = json!({"Authorization": "a", "authorization": "a", "Host": "h", "X-Key": "k", "X-Other": "o", "X-Free": "f"});
     let request = build(&imported, "op", json!({"path": {"id": 1}, "header": headers})).unwrap();
-    let mut told: Vec<String> = request
+    let mut headers: Vec<String> = request
         .headers
         .iter()
         .map(|(name, value)| format!("{name}={}", value.to_str().unwrap()))
         .collect();
-    told.sort();
-    assert_eq!(told, ["accept=application/vnd.example+json", "x-free=f"]);
+    headers.sort();
+    assert_eq!(headers, ["accept=application/vnd.example+json", "x-free=f"]);
 
     let refused = |arguments: Value| build(&imported, "op", arguments).unwrap_err();
     for (arguments, expected) in [
