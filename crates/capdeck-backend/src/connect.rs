@@ -18,8 +18,8 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    ArtifactStore, CallContext, CallError, Connection, ConnectionListener, ErrorCode,
-    GuardianCommand, NoListener,
+    ArtifactStore, CallContext, CallError, CallerHandle, Connection, ErrorCode, GuardianCommand,
+    NoCaller,
     child_environment::{WorkingFolder, child_environment},
     cli::{CliConnection, CommandVariables, placeholders::has_input},
     cmp::{self, CmpConnection},
@@ -59,7 +59,7 @@ pub struct ConnectorSettings {
 #[derive(Clone)]
 pub struct ConnectOptions {
     pub client: ClientProfile,
-    pub listener: Arc<dyn ConnectionListener>,
+    pub listener: Arc<dyn CallerHandle>,
     /// The protocol version of the last connection to this server (`ServerFacts::protocol_version`), so that it is
     /// not probed again. A wrong one costs no more than none.
     pub known_revision: Option<String>,
@@ -218,7 +218,7 @@ impl Default for ConnectOptions {
     fn default() -> Self {
         Self {
             client: ClientProfile::default(),
-            listener: Arc::new(NoListener),
+            listener: Arc::new(NoCaller),
             known_revision: None,
             cancel: CancellationToken::new(),
         }

@@ -89,18 +89,20 @@ pub struct CallContext {
     pub log_level: Option<String>,
 }
 
-/// The caller, as far as a remote may reach it during the call.
+/// The client that a remote reaches: during a call its caller, otherwise the client of the connection.
 #[async_trait]
 pub trait CallerHandle: Send + Sync {
-    fn wants_progress(&self) -> bool;
+    fn wants_progress(&self) -> bool {
+        false
+    }
 
     /// Handles the params of a progress notification, without the token.
-    fn progress(&self, params: RawMembers);
+    fn progress(&self, _params: RawMembers) {}
 
-    /// Handles a notification of this call, such as `notifications/message`.
+    /// Handles a notification, such as `notifications/message` of a call or `notifications/tools/list_changed`.
     fn notify(&self, method: &str, params: Option<RawMembers>);
 
-    /// Sends a request of the remote to the person's client: sampling, elicitation, roots.
+    /// Answers a request of the remote: sampling, elicitation, roots.
     async fn request(&self, method: &str, params: Option<RawMembers>) -> CallResult;
 
     /// Returns whether the caller accepts an `input_required` result and answers it with its next request. Otherwise
@@ -114,18 +116,12 @@ pub trait CallerHandle: Send + Sync {
     fn paused(&self) {}
 }
 
-/// A caller that cannot be reached: the command line, a health check, discovery.
+/// A client that cannot be reached: the command line, a health check, discovery.
 #[derive(Debug, Clone, Copy)]
 pub struct NoCaller;
 
 #[async_trait]
 impl CallerHandle for NoCaller {
-    fn wants_progress(&self) -> bool {
-        false
-    }
-
-    fn progress(&self, _params: RawMembers) {}
-
     fn notify(&self, _method: &str, _params: Option<RawMembers>) {}
 
     async fn request(&self, method: &str, _params: Option<RawMembers>) -> CallResult {
@@ -156,31 +152,5 @@ impl fmt::Debug for CallContext {
             .debug_struct("CallContext")
             .field("timeout", &self.timeout)
             .finish_non_exhaustive()
-    }
-}
-
-/// What a remote says by itself. Implemented by the host, called by MCP connections.
-#[async_trait]
-pub trait ConnectionListener: Send + Sync {
-    /// A notification, such as `notifications/tools/list_changed`.
-    fn notified(&self, method: &str, params: Option<RawMembers>);
-
-    /// A request that belongs to no call, such as `roots/list`.
-    async fn requested(&self, method: &str, params: Option<RawMembers>) -> CallResult;
-}
-
-/// A listener that hears nothing and answers nothing.
-#[derive(Debug, Clone, Copy)]
-pub struct NoListener;
-
-#[async_trait]
-impl ConnectionListener for NoListener {
-    fn notified(&self, _method: &str, _params: Option<RawMembers>) {}
-
-    async fn requested(&self, method: &str, _params: Option<RawMembers>) -> CallResult {
-        Err(CallError::new(
-            ErrorCode::UnsupportedCapability,
-            format!("no client can answer `{method}`"),
-        ))
     }
 }

@@ -100,7 +100,7 @@ fn chaos(declared: &Declared) -> FaultSettings {
     }
 }
 
-/// A definition reads what its id, in its file, was granted. The same id in another file has to be granted anew.
+/// A definition reads what its id, in its file, was granted. The same id in another file needs its own grant.
 pub fn vault_holder(definition: &Definition) -> VaultHolder {
     let source = &definition.source;
     // A layer is always written as one word.

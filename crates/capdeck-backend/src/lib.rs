@@ -47,10 +47,7 @@ pub use artifact::{
 pub use call_error::{CallError, ErrorCode, ErrorKind, RpcFailure};
 pub use connect::LocalImport;
 pub use connect::{ClientProfile, ConnectOptions, Connector, ConnectorSettings};
-pub use connection::{
-    CallContext, CallResult, CallerHandle, Connection, ConnectionListener, NoCaller, NoListener,
-    ToolCall,
-};
+pub use connection::{CallContext, CallResult, CallerHandle, Connection, NoCaller, ToolCall};
 pub use connector_context::vault_holder;
 pub use declared_tool::static_discovery;
 pub use guardian::{GuardianCommand, run_guardian};

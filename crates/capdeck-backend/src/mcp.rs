@@ -21,8 +21,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::{failure::McpOperation, session::McpSession};
 use crate::{
-    CallContext, CallError, CallResult, CallerHandle, ConnectOptions, Connection,
-    ConnectionListener, ErrorCode, ErrorKind, ToolCall,
+    CallContext, CallError, CallResult, CallerHandle, ConnectOptions, Connection, ErrorCode,
+    ErrorKind, ToolCall,
     call_error::scrub_json,
     connect::ResolvedBackend,
     sign_in::{self, CapabilitySignIn, credentials},
@@ -147,23 +147,15 @@ fn tool_params(call: ToolCall<'_>) -> Result<RawMembers, CallError> {
 
 /// Forwards a server's messages without secrets: to the caller during a call, otherwise to the listener.
 struct MessageBridge {
-    target: MessageTarget,
+    target: Arc<dyn CallerHandle>,
     given: Arc<ServerScrubber>,
-}
-
-enum MessageTarget {
-    Listener(Arc<dyn ConnectionListener>),
-    Caller(Arc<dyn CallerHandle>),
 }
 
 #[async_trait]
 impl ClientHandler for MessageBridge {
     fn notification(&self, method: &str, params: Option<RawMembers>) {
         let params = params.map(|params| self.given.scrub_params(params));
-        match &self.target {
-            MessageTarget::Listener(listener) => listener.notified(method, params),
-            MessageTarget::Caller(caller) => caller.notify(method, params),
-        }
+        self.target.notify(method, params);
     }
 
     async fn request(
@@ -172,17 +164,11 @@ impl ClientHandler for MessageBridge {
         params: Option<RawMembers>,
     ) -> Result<Box<RawValue>, RpcError> {
         let params = params.map(|params| self.given.scrub_params(params));
-        let answer = match &self.target {
-            MessageTarget::Listener(listener) => listener.requested(method, params).await,
-            MessageTarget::Caller(caller) => caller.request(method, params).await,
-        };
-        answer.map_err(to_rpc)
+        self.target.request(method, params).await.map_err(to_rpc)
     }
 
     fn paused(&self) {
-        if let MessageTarget::Caller(caller) = &self.target {
-            caller.paused();
-        }
+        self.target.paused();
     }
 }
 
@@ -214,8 +200,8 @@ impl ServerScrubber {
     }
 
     /// Returns a server's message byte for byte, unless it contains one of its secrets.
-    pub(super) fn scrub(&self, said: Box<RawValue>) -> Box<RawValue> {
-        scrub(said, &self.scrubber())
+    pub(super) fn scrub(&self, text: Box<RawValue>) -> Box<RawValue> {
+        scrub(text, &self.scrubber())
     }
 
     /// The same for requests and notifications during a call.
@@ -224,7 +210,7 @@ impl ServerScrubber {
         if scrubber.is_empty() {
             return params;
         }
-        params.into_iter().map(|(name, said)| (name, scrub(said, scrubber))).collect()
+        params.into_iter().map(|(name, text)| (name, scrub(text, scrubber))).collect()
     }
 
     fn scrubber(&self) -> Cow<'_, SecretScrubber> {
@@ -233,18 +219,18 @@ impl ServerScrubber {
     }
 }
 
-fn scrub(said: Box<RawValue>, scrubber: &SecretScrubber) -> Box<RawValue> {
+fn scrub(text: Box<RawValue>, scrubber: &SecretScrubber) -> Box<RawValue> {
     if scrubber.is_empty() {
-        return said;
+        return text;
     }
-    let scrubbed = match scrubber.text(said.get()) {
-        Cow::Borrowed(_) => return said,
+    let scrubbed = match scrubber.text(text.get()) {
+        Cow::Borrowed(_) => return text,
         Cow::Owned(text) => text,
     };
     RawValue::from_string(scrubbed).unwrap_or_else(|_| {
         // The secret is outside of any string, so only a walk over the values is safe.
-        let mut value: Value = serde_json::from_str(said.get()).unwrap_or_default();
+        let mut value: Value = serde_json::from_str(text.get()).unwrap_or_default();
         scrub_json(&mut value, scrubber);
-        serde_json::value::to_raw_value(&value).unwrap_or(said)
+        serde_json::value::to_raw_value(&value).unwrap_or(text)
     })
 }

@@ -29,17 +29,17 @@ pub trait AccessSource: fmt::Debug + Send + Sync {
 /// The access of one client, as it is put into a session.
 pub type SharedAccess = Arc<dyn AccessSource>;
 
-/// Where one client asks for access. Who asks is part of the desk and never of a wish.
+/// Requests of one client for access. The service knows its client; a request does not name it.
 #[async_trait]
 pub trait GrantService: fmt::Debug + Send + Sync {
-    /// Does what is wished for, as far as the client may, and records it either way. The answer is an object.
-    async fn run(&self, wish: AccessRequest) -> Result<Value, CapsuleError>;
+    /// Runs a request as far as the client may, and records it either way. Returns an object.
+    async fn run(&self, request: AccessRequest) -> Result<Value, CapsuleError>;
 
-    /// Records a wish that could not be understood.
+    /// Records a request that could not be parsed.
     async fn record_invalid_request(&self);
 }
 
-/// What a client may wish for.
+/// A request of a client for access, or about the access of others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AccessRequest {
     /// Access to a capsule, for itself.

@@ -17,7 +17,7 @@ use crate::{
     approvals::ApprovalRequest, calls::ResolvedCall, deck_snapshot::DeckSnapshot, flow::DataFlow,
 };
 
-/// What the person at the command line has already said about a call.
+/// The consent of the person at the command line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum CallConsent {
     /// Nothing yet.
@@ -32,11 +32,11 @@ pub enum CallConsent {
 /// How a call got past the gate, for the audit trail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ApprovalSource {
-    /// No rule stands in its way.
+    /// No rule denies it or asks.
     Policy,
     /// A person approved this call.
     Once,
-    /// A person approved the tool for good.
+    /// A person approved the tool permanently.
     Always,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct EarlierApproval {
     approval: ApprovalSource,
 }
 
-/// True when a call of the tool needs the word of the person at the command line.
+/// True when a call of the tool needs the approval of the person at the command line.
 pub async fn is_asked_about(
     deck: &DeckSnapshot<'_>,
     capability: &Capability,
@@ -67,7 +67,9 @@ pub async fn is_asked_about(
     }
     let request = ToolRequest { tool: tool.name().to_owned(), ..ToolRequest::default() };
     let call = asked_call(deck.session(), capability, Some(tool), &request);
-    in_store(deck.session(), &call, ApprovalStore::is_tool_approved).await.map(|stands| !stands)
+    in_store(deck.session(), &call, ApprovalStore::is_tool_approved)
+        .await
+        .map(|is_approved| !is_approved)
 }
 
 /// Lets a call pass that the client's scopes and grants give it, and that the policy allows or a

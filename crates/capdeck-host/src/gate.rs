@@ -46,7 +46,7 @@ pub fn sign_in(deck: &DeckSnapshot<'_>, id: &str) -> Result<Arc<SignIn>, CallErr
     connector.sign_in(&capability.definition, described.unwrap_or_default())
 }
 
-/// What an agent is told of a capability that is not offered to it: the command that reaches it.
+/// The error for a capability that is not offered to the client: it names the command that reaches it.
 fn not_offered(id: &str, tool: Option<&str>) -> CallError {
     let command = match tool {
         // A word that begins with a hyphen would be read as a flag.
@@ -63,7 +63,7 @@ fn not_offered(id: &str, tool: Option<&str>) -> CallError {
     .hint(format!("use the shell: {command}"))
 }
 
-/// What an agent is told that calls something where nothing is offered at all.
+/// The error for a call where nothing is offered.
 pub(crate) fn nothing_offered_error(name: &str) -> CallError {
     CallError::new(
         ErrorCode::Denied,

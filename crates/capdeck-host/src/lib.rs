@@ -73,12 +73,11 @@ pub use capdeck_access::{
 };
 pub use capdeck_backend::{
     Artifact, ArtifactReader, ArtifactSweepReport, BrowserLogin, CallContext, CallError,
-    CallerHandle, ClientProfile, ConnectionListener, DeviceLogin, ErrorCode, ErrorKind,
-    GuardianCommand, HostManifest, HostManifestFacts, JsonSender, LocalImport, LoginMethod,
-    LoginStart, MANIFEST_VERSION, NoCaller, NoListener, RemoteHost, RevocationOutcome, RpcFailure,
-    SetupEvent, SetupPhase, SetupReport, SignIn, SignInState, SignInStatus, SignOutReport,
-    StepReport, StepStatus, StoredArtifact, fetch_text, project_variables, run_guardian,
-    vault_holder,
+    CallerHandle, ClientProfile, DeviceLogin, ErrorCode, ErrorKind, GuardianCommand, HostManifest,
+    HostManifestFacts, JsonSender, LocalImport, LoginMethod, LoginStart, MANIFEST_VERSION,
+    NoCaller, RemoteHost, RevocationOutcome, RpcFailure, SetupEvent, SetupPhase, SetupReport,
+    SignIn, SignInState, SignInStatus, SignOutReport, StepReport, StepStatus, StoredArtifact,
+    fetch_text, project_variables, run_guardian, vault_holder,
 };
 pub use capdeck_capsule::{
     AccessEvent, AnchorState, AuditLogLine, AuditMode, AuditOutcome, AuditProblem, BlobCollection,
@@ -90,7 +89,7 @@ pub use capdeck_capsule::{
 };
 pub use capdeck_catalog::{Capability, Catalog, RawMembers, estimate_tokens, sha256_hex};
 pub use capdeck_definition::{
-    BackendKind, CapabilityId, DefinitionSource, Exposure, PinMode, RemoteCapability,
+    BackendKind, CapabilityId, DefinitionSource, Exposure, PinMode, RemoteCapability, ServeAuthMode,
 };
 pub use capdeck_sandbox::{
     CodeDiagnostic, CodeSeverity, DeckOperation, RunEnvelope, RunError, RunReport, SessionChoice,

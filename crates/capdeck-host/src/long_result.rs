@@ -65,10 +65,10 @@ impl LongResult {
             None => self.cut_all(store, &mut object, &result).await?,
         };
         let mut content = blocks(&object);
-        let told: Vec<String> =
+        let notes: Vec<String> =
             cuts.iter().take(MAX_REPORTED_CUTS).map(|cut| truncation_note(&uri, cut)).collect();
-        if !told.is_empty() {
-            content.push(json!({ "type": "text", "text": told.join("\n") }));
+        if !notes.is_empty() {
+            content.push(json!({ "type": "text", "text": notes.join("\n") }));
         }
         let is_linked = content.iter().any(|block| block["uri"] == uri.as_str());
         if !is_linked {
@@ -209,8 +209,8 @@ async fn read_text(store: &ArtifactStore, uri: &ArtifactUri) -> Result<Option<St
 fn duplicates_structured(object: &RawMembers, content: &[Box<RawValue>]) -> bool {
     let [only] = content else { return false };
     let text = raw::value(only).and_then(|block| block.get("text")?.as_str().map(str::to_owned));
-    let said = text.and_then(|text| serde_json::from_str::<Value>(&text).ok());
-    said.is_some() && said == raw::get(object, "structuredContent")
+    let parsed = text.and_then(|text| serde_json::from_str::<Value>(&text).ok());
+    parsed.is_some() && parsed == raw::get(object, "structuredContent")
 }
 
 fn shape_of(result: &RawValue) -> Option<String> {

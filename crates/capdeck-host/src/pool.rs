@@ -18,8 +18,8 @@ use std::{
 
 use arc_swap::ArcSwapOption;
 use capdeck_backend::{
-    CallContext, CallError, ClientProfile, ConnectOptions, Connection, ConnectionListener,
-    Connector, ErrorCode, ErrorKind,
+    CallContext, CallError, CallerHandle, ClientProfile, ConnectOptions, Connection, Connector,
+    ErrorCode, ErrorKind,
 };
 use capdeck_catalog::{Catalog, Discovery, RawMembers};
 use capdeck_definition::{Backend, CapabilityId, Definition};
@@ -84,7 +84,7 @@ impl ConnectionPool {
     pub(crate) async fn lease(
         &self,
         definition: &Definition,
-        listener: impl FnOnce() -> Arc<dyn ConnectionListener>,
+        listener: impl FnOnce() -> Arc<dyn CallerHandle>,
         known_revision: impl FnOnce() -> Option<String>,
         cancel: &CancellationToken,
     ) -> Result<ConnectionLease, CallError> {
@@ -92,7 +92,7 @@ impl ConnectionPool {
         if let Some(lease) = slot.lease_live() {
             return Ok(lease);
         }
-        let wanted = Instant::now();
+        let requested_at = Instant::now();
         let mut attempts = tokio::select! {
             attempts = slot.attempts.lock() => attempts,
             () = cancel.cancelled() => return Err(cancelled()),
@@ -100,7 +100,7 @@ impl ConnectionPool {
         if let Some(lease) = slot.lease_live() {
             return Ok(lease);
         }
-        attempts.check(&definition.id, wanted)?;
+        attempts.check(&definition.id, requested_at)?;
         let options = ConnectOptions {
             client: self.client.clone(),
             listener: listener(),
@@ -271,9 +271,9 @@ impl ConnectionSlot {
 impl ConnectAttempts {
     /// Refuses an attempt that would not help now. Callers that waited for a failed attempt share its
     /// failure instead of waiting for another.
-    fn check(&self, id: &CapabilityId, wanted: Instant) -> Result<(), CallError> {
+    fn check(&self, id: &CapabilityId, requested_at: Instant) -> Result<(), CallError> {
         let Some((at, error)) = &self.last else { return Ok(()) };
-        if *at >= wanted {
+        if *at >= requested_at {
             return Err(error.clone());
         }
         let doublings = self.failures.saturating_sub(2).min(6);
@@ -298,7 +298,7 @@ impl ConnectionLease {
         self
     }
 
-    /// When the connection was begun. Earlier answers of the server came on another one.
+    /// When the connection was opened. Earlier responses of the server came on another one.
     pub(crate) fn opened(&self) -> std::time::Instant {
         self.live.opened
     }

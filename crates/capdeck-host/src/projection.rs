@@ -99,9 +99,9 @@ fn apply_now(
         None => json_text(&object).and_then(|text| pick(choice, StrRead::new(&text)).ok()),
     };
     let Some(picked) = picked else {
-        let told = "[the chosen fields were not applied: the result is not JSON]";
+        let note = "[the chosen fields were not applied: the result is not JSON]";
         let mut content: Vec<Value> = raw::get(&object, "content").unwrap_or_default();
-        content.push(json!({ "type": "text", "text": told }));
+        content.push(json!({ "type": "text", "text": note }));
         raw::set(&mut object, "content", &content);
         return raw::text(&object);
     };

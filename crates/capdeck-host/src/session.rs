@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use capdeck_backend::{ClientProfile, ConnectionListener, NoListener};
+use capdeck_backend::{CallerHandle, ClientProfile, NoCaller};
 use capdeck_catalog::{Catalog, CatalogPart, RawMembers};
 use capdeck_definition::CapabilityId;
 use futures_util::stream::BoxStream;
@@ -33,7 +33,7 @@ pub struct SessionSettings {
     /// The client's own MCP identity and capabilities. Servers get those that the session forwards.
     pub client: ClientProfile,
     /// Receives what servers send outside a call.
-    pub listener: Arc<dyn ConnectionListener>,
+    pub listener: Arc<dyn CallerHandle>,
     /// The form of tasks that the client supports.
     pub tasks: TaskForm,
     /// What identifies the client when it comes back.

@@ -8,7 +8,7 @@
 use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
-use capdeck_backend::{CallError, ConnectionListener};
+use capdeck_backend::{CallError, CallerHandle};
 use capdeck_catalog::RawMembers;
 use capdeck_definition::{Backend, Definition, SourceLayer};
 use tokio_util::sync::CancellationToken;
@@ -41,7 +41,7 @@ pub(crate) struct OwnConnections {
 /// The client behind connections of its own.
 pub(crate) struct ConnectedClient {
     pub(crate) session: Arc<str>,
-    pub(crate) listener: Arc<dyn ConnectionListener>,
+    pub(crate) listener: Arc<dyn CallerHandle>,
     pub(crate) notices: NotificationMode,
 }
 
@@ -92,7 +92,7 @@ impl SessionConnections {
             let own = self.own.as_ref().filter(|_| !self.shares(definition));
             let pool = own.map_or(&host.0.shared, |own| &*own.pool);
             let mut is_new = false;
-            let listener = || -> Arc<dyn ConnectionListener> {
+            let listener = || -> Arc<dyn CallerHandle> {
                 is_new = true;
                 Arc::new(ServerListener::new(self, definition, own))
             };
@@ -174,8 +174,8 @@ impl ServerListener {
 }
 
 #[async_trait]
-impl ConnectionListener for ServerListener {
-    fn notified(&self, method: &str, params: Option<RawMembers>) {
+impl CallerHandle for ServerListener {
+    fn notify(&self, method: &str, params: Option<RawMembers>) {
         let Some(host) = self.host.upgrade().map(Host) else { return };
         let (id, is_update) = (&self.definition.id, method == RESOURCE_UPDATED);
         let lists = method.ends_with("/list_changed");
@@ -199,13 +199,13 @@ impl ConnectionListener for ServerListener {
             // A client with the other form of tasks gets nothing about a task that is not known
             // yet.
             NotificationMode::PassOn(form) if method == CORE_NOTICE && form != TaskForm::Core => {}
-            NotificationMode::PassOn(_) => client.listener.notified(method, params),
+            NotificationMode::PassOn(_) => client.listener.notify(method, params),
             NotificationMode::Follow if is_update => self.announce(&host, method, params),
             NotificationMode::Follow => {}
         }
     }
 
-    async fn requested(&self, method: &str, params: Option<RawMembers>) -> raw::Answer {
+    async fn request(&self, method: &str, params: Option<RawMembers>) -> raw::Answer {
         let Some((_, client)) = &self.own else {
             return Err(refuse_unaddressed(method, params.as_ref()));
         };
@@ -216,7 +216,7 @@ impl ConnectionListener for ServerListener {
         {
             return answer;
         }
-        client.listener.requested(method, params).await
+        client.listener.request(method, params).await
     }
 }
 

@@ -8,6 +8,7 @@
 mod encode;
 mod header_params;
 mod line;
+mod log_severity;
 mod message;
 mod message_budget;
 mod raw;
@@ -23,6 +24,7 @@ pub mod server;
 
 pub use header_params::{HeaderParams, HeaderParamsError, ParamHeader};
 pub use line::{FramedLine, LineReader};
+pub use log_severity::LogSeverity;
 pub use message::{MalformedMessage, RequestId, RpcFrame, RpcMessage};
 pub use raw::RawObject;
 pub use revision::{Era, ProtocolRevision};

@@ -18,15 +18,18 @@ use std::{ops::Add, panic::AssertUnwindSafe, sync::Arc};
 
 use async_trait::async_trait;
 use futures_util::FutureExt;
+use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 pub use http_endpoint::{HttpEndpoint, HttpOptions};
 pub use peer::ClientPeer;
 pub use response_body::ResponseBody;
-pub use stdio::{StdioOptions, serve_stdio, serve_stdio_with};
+pub use stdio::{StdioOptions, serve_stdio};
 
-use crate::{HeaderParams, ProtocolRevision, RawObject, RequestId, RpcError, raw::raw};
+use crate::{
+    HeaderParams, LogSeverity, ProtocolRevision, RawObject, RequestId, RpcError, raw::raw,
+};
 
 /// Runs code of a session. A panic fails only what it was run for.
 async fn guarded<T>(
@@ -122,12 +125,12 @@ pub struct SessionLimit(pub usize);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingScopes(pub String);
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct RequestExchange {
     pub id: RequestId,
     pub revision: ProtocolRevision,
     /// The minimum log level of messages during this request. Only modern requests have it.
-    pub log_level: Option<String>,
+    pub log_level: Option<LogSeverity>,
     pub progress_token: Option<Box<RawValue>>,
     /// Cancelled when the client cancels the request or the session ends. A lost HTTP connection cancels only modern
     /// requests.
@@ -139,7 +142,7 @@ pub struct RequestExchange {
 impl RequestExchange {
     /// Acknowledges `subscriptions/listen` with the accepted notifications, before anything else is sent. The request
     /// itself is answered when the subscription ends.
-    pub fn acknowledge(&self, notifications: &RawObject) {
+    pub fn acknowledge(&self, notifications: &impl Serialize) {
         let params = RawObject::from_iter([("notifications".to_owned(), raw(notifications))]);
         self.peer.notify("notifications/subscriptions/acknowledged", Some(params));
     }

@@ -7,14 +7,14 @@ use capdeck_auth::inbound::{
     ADMIN_OPERATOR, AdminKey, AuthenticatedOperator, FailedCredentials, Registry, RegistryClock,
     RegistryLimits,
 };
-use capdeck_host::Host;
+use capdeck_host::{Host, ServeAuthMode};
 use http::{HeaderMap, header};
 
 use crate::{
     oauth::FormSeal,
     oidc::{OidcProvider, OidcSettings},
     request_actor::RequestActor,
-    transport::http::{ClientAddress, HttpAuthMode},
+    transport::http::ClientAddress,
 };
 
 /// Why this process has no registry.
@@ -36,7 +36,7 @@ impl RegistryUnavailable {
 /// What every HTTP handler shares.
 pub(crate) struct HttpState {
     pub(crate) host: Host,
-    pub(crate) mode: HttpAuthMode,
+    pub(crate) mode: ServeAuthMode,
     pub(crate) registry: Result<Registry, RegistryUnavailable>,
     pub(crate) seal: FormSeal,
     /// Credentials that opened nothing, whatever they were sent to.
@@ -51,7 +51,7 @@ pub(crate) struct HttpState {
 impl HttpState {
     pub(crate) fn new(
         host: Host,
-        mode: HttpAuthMode,
+        mode: ServeAuthMode,
         key: Option<AdminKey>,
         public_url: Option<&str>,
         registry: Result<Registry, RegistryUnavailable>,
@@ -119,7 +119,7 @@ impl HttpState {
     /// The operator who sends a request; `None` for others.
     pub(crate) fn operator(&self, actor: &RequestActor) -> Option<AuthenticatedOperator> {
         match actor {
-            RequestActor::Owner if self.mode == HttpAuthMode::Local => {
+            RequestActor::Owner if self.mode == ServeAuthMode::Local => {
                 Some(AuthenticatedOperator::local())
             }
             RequestActor::Owner => Some(AuthenticatedOperator::admin()),

@@ -23,6 +23,8 @@ mod shared_capsules;
 mod shell;
 mod transport;
 
+pub use capdeck_host::ServeAuthMode;
+
 pub use http_state::RegistryUnavailable;
 pub use local_socket::HostUnreachable;
 pub use mcp::CapsuleReference;
@@ -35,6 +37,6 @@ pub use shell::{
     person_at_terminal,
 };
 pub use transport::http::{
-    BindError, BucketRate, HttpAuthMode, HttpLimits, HttpServer, HttpSettings, RateLimits,
+    BindError, BucketRate, HttpLimits, HttpServer, HttpSettings, RateLimits,
 };
 pub use transport::stdio::{serve_capsule_stdio, serve_stdio};

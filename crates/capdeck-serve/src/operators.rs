@@ -11,6 +11,7 @@ use axum::{
 use capdeck_auth::inbound::{
     AuthenticatedOperator, EventCaller, NewSession, OperatorSession, RegistryError,
 };
+use capdeck_host::ServeAuthMode;
 use http::{HeaderMap, StatusCode, header};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -19,7 +20,7 @@ use crate::{
     cookies::{self, SESSION},
     http_state::HttpState,
     request_actor::{RefusalLocation, RequestActor},
-    transport::http::{ClientAddress, HttpAuthMode, problem, read_json},
+    transport::http::{ClientAddress, problem, read_json},
 };
 
 /// Routes without a session.
@@ -138,8 +139,8 @@ fn operator_info(
     session: Option<&OperatorSession>,
 ) -> Value {
     let mode = match http_state.mode {
-        HttpAuthMode::Local => "local",
-        HttpAuthMode::Required => "required",
+        ServeAuthMode::Local => "local",
+        ServeAuthMode::Required => "required",
     };
     let registry = match &http_state.registry {
         Ok(_) => json!({ "available": true }),

@@ -1,5 +1,5 @@
-//! Who sends a request, which `transport::http::authenticate` leaves in its extensions, and refusals of somebody who is known:
-//! each leaves one line in the registry's audit, with who, where and why.
+//! The sender of a request, which `transport::http::authenticate` adds to its extensions, and the audit of refused senders: one
+//! line each, with who, where and why.
 //!
 //! Requests without a credential leave none: anyone could fill the disk with them. Credentials that open nothing leave one line
 //! for each burst.
@@ -68,7 +68,7 @@ impl RefusalLocation {
 }
 
 impl HttpState {
-    /// Records that somebody was refused, under a word for the reason.
+    /// Records that a known sender was refused.
     pub(crate) async fn record_refusal(
         &self,
         actor: &RequestActor,
@@ -131,7 +131,7 @@ impl HttpState {
         registry.record_event(event).await;
     }
 
-    /// The id that somebody has in the audit.
+    /// The id of a sender in the audit.
     fn audit_id(&self, actor: &RequestActor) -> String {
         match (actor, self.operator(actor)) {
             (_, Some(operator)) => operator.id,

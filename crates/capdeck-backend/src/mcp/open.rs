@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::{
-    MessageBridge, MessageTarget, ServerScrubber,
+    MessageBridge, ServerScrubber,
     failure::{McpOperation, call_error},
     session::{McpSession, McpSessionParts, McpStartError},
 };
@@ -184,7 +184,7 @@ impl McpStartup {
     }
 
     fn handler(&self) -> Arc<MessageBridge> {
-        let target = MessageTarget::Listener(Arc::clone(&self.options.listener));
+        let target = Arc::clone(&self.options.listener);
         Arc::new(MessageBridge { target, given: self.given() })
     }
 

@@ -27,12 +27,12 @@ use tokio_util::sync::CancellationToken;
 
 use self::clients::McpClientRecords;
 use super::{
-    MessageBridge, MessageTarget, ServerScrubber,
+    MessageBridge, ServerScrubber,
     failure::McpOperation,
     subscriptions::{SUBSCRIBE, ServerSubscriptions, UNSUBSCRIBE},
 };
 use crate::{
-    CallContext, CallError, CallResult, ConnectionListener, ErrorCode, process::Process,
+    CallContext, CallError, CallResult, CallerHandle, ErrorCode, process::Process,
     process_log::ProcessLog,
 };
 
@@ -49,7 +49,7 @@ pub(super) struct McpSessionParts {
     pub(super) client: McpClient,
     pub(super) process: Option<Process>,
     pub(super) log: ProcessLog,
-    pub(super) listener: Arc<dyn ConnectionListener>,
+    pub(super) listener: Arc<dyn CallerHandle>,
     pub(super) introduction: ClientDescription,
     pub(super) own_info: RawMembers,
     pub(super) era: EraChoice,
@@ -68,7 +68,7 @@ pub(super) struct McpSession {
     subscriptions: ServerSubscriptions,
     watched_tasks: Mutex<Vec<String>>,
     /// The last level sent to a legacy server; held while it is sent.
-    told_level: tokio::sync::Mutex<Option<String>>,
+    sent_level: tokio::sync::Mutex<Option<String>>,
     /// Counts handshakes; held during one, so that concurrent calls that find the session lost reopen it once.
     handshakes: tokio::sync::Mutex<u64>,
     /// Cancelled when the host ends the session.
@@ -99,7 +99,7 @@ impl McpSession {
             clients,
             subscriptions: ServerSubscriptions::default(),
             watched_tasks: Mutex::default(),
-            told_level: tokio::sync::Mutex::default(),
+            sent_level: tokio::sync::Mutex::default(),
             handshakes: tokio::sync::Mutex::new(0),
             stop,
             gone: CancellationToken::new(),
@@ -163,7 +163,7 @@ impl McpSession {
             options.input_required = InputRequiredMode::HandBack;
         }
         let given = Arc::clone(&self.parts.given);
-        let target = MessageTarget::Caller(Arc::clone(&caller));
+        let target = Arc::clone(&caller);
         options.events = Some(Arc::new(MessageBridge { target, given: Arc::clone(&given) }));
         options.group = self.client_group(context);
         let wants_progress = caller.wants_progress();
@@ -327,7 +327,7 @@ impl McpSession {
         *handshakes += 1;
         self.subscribe_again().await;
         // A server that lost its sessions may be a new version.
-        self.parts.listener.notified("notifications/tools/list_changed", None);
+        self.parts.listener.notify("notifications/tools/list_changed", None);
         Ok(())
     }
 

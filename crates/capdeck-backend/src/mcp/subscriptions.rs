@@ -22,7 +22,7 @@ pub(super) const UNSUBSCRIBE: &str = "resources/unsubscribe";
 pub(super) struct ServerSubscriptions {
     watched: Mutex<BTreeSet<String>>,
     /// Held while the server is updated, so that it gets changes in order.
-    telling: tokio::sync::Mutex<()>,
+    updating: tokio::sync::Mutex<()>,
 }
 
 impl ServerSubscriptions {
@@ -46,7 +46,7 @@ impl ServerSubscriptions {
             return Err(CallError::invalid_request(message));
         };
         let _order = tokio::select! {
-            order = self.telling.lock() => order,
+            order = self.updating.lock() => order,
             () = context.cancel.cancelled() => {
                 return Err(CallError::new(ErrorCode::Cancelled, "the call was cancelled"));
             }

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use capdeck_backend::{CallContext, CallError, CallerHandle, ConnectionListener};
+use capdeck_backend::{CallContext, CallError, CallerHandle};
 use capdeck_catalog::RawMembers;
 use serde_json::value::RawValue;
 use tokio::sync::{Mutex, mpsc};
@@ -63,20 +63,5 @@ impl CallerHandle for Person {
     ) -> Result<Box<RawValue>, CallError> {
         self.hear(method.to_owned());
         Ok(RawValue::from_string(r#"{"action":"accept","content":{}}"#.to_owned()).unwrap())
-    }
-}
-
-#[async_trait]
-impl ConnectionListener for Person {
-    fn notified(&self, method: &str, _params: Option<RawMembers>) {
-        self.hear(method.to_owned());
-    }
-
-    async fn requested(
-        &self,
-        method: &str,
-        params: Option<RawMembers>,
-    ) -> Result<Box<RawValue>, CallError> {
-        CallerHandle::request(self, method, params).await
     }
 }

@@ -15,8 +15,8 @@ use capdeck_catalog::Catalog;
 use capdeck_definition::{Exposure, OtlpConfig, ServeConfig, SourceLayer};
 use capdeck_host::{Host, ItemStatus, ListItem, list_items, watch_files};
 use capdeck_serve::{
-    BindError, HttpAuthMode, HttpServer, OtlpExporter, OtlpSettings, RegistryTrail,
-    RegistryUnavailable, ShellSocket,
+    BindError, HttpServer, OtlpExporter, OtlpSettings, RegistryTrail, RegistryUnavailable,
+    ServeAuthMode, ShellSocket,
 };
 use serde_json::json;
 use tokio::runtime::Handle;
@@ -51,8 +51,8 @@ pub(crate) struct UpArgs {
     #[arg(long, value_name = "MODE", value_parser = choice(EXPOSURES))]
     exposure: Option<Exposure>,
     /// Who needs a token: `local` lets this machine in without one, `required` does not. Default: `required` with a key or off loopback.
-    #[arg(long, value_name = "MODE", value_parser = choice([("local", "", HttpAuthMode::Local), ("required", "", HttpAuthMode::Required)]))]
-    auth: Option<HttpAuthMode>,
+    #[arg(long, value_name = "MODE", value_parser = choice([("local", "", ServeAuthMode::Local), ("required", "", ServeAuthMode::Required)]))]
+    auth: Option<ServeAuthMode>,
     /// Open the address in a browser.
     #[arg(long)]
     open: bool,

@@ -13,8 +13,8 @@ use capdeck_host::{
     HostSettings,
 };
 use capdeck_serve::{
-    BucketRate, HttpAuthMode, HttpLimits, HttpServer, HttpSettings, ProcessLifetime, RateLimits,
-    RegistryTrail, SharedCapsuleService, SharedCapsulesSettings,
+    BucketRate, HttpLimits, HttpServer, HttpSettings, ProcessLifetime, RateLimits, RegistryTrail,
+    ServeAuthMode, SharedCapsuleService, SharedCapsulesSettings,
 };
 use tempfile::TempDir;
 use tokio::{
@@ -109,7 +109,7 @@ async fn bind(folder: &TempDir) -> HttpServer {
     let much = BucketRate { per_minute: u32::MAX, burst: u32::MAX };
     let settings = HttpSettings {
         key: Some(AdminKey::new(Secret::new(ADMIN_KEY)).unwrap()),
-        auth: Some(HttpAuthMode::Required),
+        auth: Some(ServeAuthMode::Required),
         registry: Ok(Registry::open(root.join("registry"), options).unwrap()),
         rates: RateLimits { auth: much, api: much, mcp: much, ..RateLimits::default() },
         limits: HttpLimits {

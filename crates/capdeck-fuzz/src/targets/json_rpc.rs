@@ -9,7 +9,7 @@ use std::{
 
 use capdeck_mcp::{
     FramedLine, LineReader, MalformedMessage, RequestId, RpcFrame, RpcMessage,
-    server::{StdioOptions, serve_stdio_with},
+    server::{StdioOptions, serve_stdio},
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -135,7 +135,7 @@ async fn serve(input: &[u8]) -> BTreeSet<String> {
     let service = Arc::new(EchoService::default());
     let reader = Cursor::new(input.to_vec());
     let (served, read) = tokio::join!(
-        serve_stdio_with(reader, writer, service, options),
+        serve_stdio(reader, writer, service, options),
         theirs.read_to_end(&mut written)
     );
     served.unwrap();

@@ -4,7 +4,7 @@ use std::{io::Cursor, sync::Arc, time::Duration};
 
 use capdeck_mcp::{
     TextSealer,
-    server::{StdioOptions, serve_stdio_with},
+    server::{StdioOptions, serve_stdio},
 };
 use serde_json::Value;
 use tokio::{io::AsyncReadExt, runtime::Runtime};
@@ -141,7 +141,7 @@ async fn serve(sealer: &Arc<TextSealer>, input: &[u8]) -> (Vec<Value>, Vec<Opene
     };
     let service = Arc::new(EchoService::default());
     let mut written = Vec::new();
-    let serving = serve_stdio_with(Cursor::new(input.to_vec()), writer, service.clone(), options);
+    let serving = serve_stdio(Cursor::new(input.to_vec()), writer, service.clone(), options);
     let (served, read) = tokio::join!(serving, theirs.read_to_end(&mut written));
     served.unwrap();
     read.unwrap();

@@ -69,8 +69,8 @@ pub struct TrailCounts {
 
 impl TrailFilter {
     fn fits(&self, line: &TrailLine) -> bool {
-        let is = |wanted: &Option<String>, found: &str| {
-            wanted.as_ref().is_none_or(|wanted| wanted == found)
+        let is = |expected: &Option<String>, found: &str| {
+            expected.as_ref().is_none_or(|expected| expected == found)
         };
         self.since.is_none_or(|since| since <= line.at)
             && self.until.is_none_or(|until| line.at < until)
@@ -79,7 +79,7 @@ impl TrailFilter {
             && is(&self.capability, &line.capability)
             && match &self.outcome {
                 None => true,
-                Some(TrailOutcome::Is(wanted)) => *wanted == line.outcome,
+                Some(TrailOutcome::Is(expected)) => *expected == line.outcome,
                 Some(TrailOutcome::Failed) => line.outcome != OK,
             }
     }

@@ -8,17 +8,17 @@ use serde_json::json;
 
 use crate::{Session, approvals::ApprovalRequest, raw};
 
-/// What the person said.
+/// The answer of the person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ApprovalAnswer {
     Once,
     Always,
     No,
-    /// Nobody was reached.
+    /// The person was not reached.
     None,
 }
 
-/// True when the client said that it can put a form before its person. A client that names modes has
+/// True when the client declares that it can show a form to its person. A client that names modes has
 /// only those; an empty object means forms.
 pub(super) fn can_be_asked(session: &Session) -> bool {
     let client = session.connections.audience().client();
@@ -75,7 +75,7 @@ impl ElicitationResult {
 }
 
 fn form(call: &ApprovalRequest) -> RawMembers {
-    // A tool nobody knows the definition of cannot be approved for good.
+    // A tool without a known definition cannot be approved permanently.
     let (choices, meaning) = match call.definition {
         Some(_) => (
             json!(["once", "always", "no"]),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    ClientProfile, ErrorCode, Host, NoListener, Principal, Session, SessionContinuity,
-    SessionScope, SessionSettings, TaskForm, TrustStore, ViewPolicy, listing,
+    ClientProfile, ErrorCode, Host, NoCaller, Principal, Session, SessionContinuity, SessionScope,
+    SessionSettings, TaskForm, TrustStore, ViewPolicy, listing,
 };
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
@@ -56,7 +56,7 @@ fn in_view(host: &Host, name: &str, exposure: Exposure) -> Arc<Session> {
         client_name: "sub-agent".to_owned(),
         principal: Principal::local(),
         client: ClientProfile::default(),
-        listener: Arc::new(NoListener),
+        listener: Arc::new(NoCaller),
         tasks: TaskForm::Awaited,
         continuity: SessionContinuity::Connection,
         access: None,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use capdeck_definition::Exposure;
 use capdeck_host::{
     CapsuleAuthor, CapsuleCaller, CapsuleServiceExt as _, ClientProfile, CreateCapsuleRequest,
-    ErrorCode, Host, HostEvent, LocalCapsuleService, NoListener, Principal, Session,
+    ErrorCode, Host, HostEvent, LocalCapsuleService, NoCaller, Principal, Session,
     SessionContinuity, SessionScope, SessionSettings, StoreOptions, TaskForm, ViewPolicy,
 };
 use serde_json::{Value, json};
@@ -183,7 +183,7 @@ async fn a_mount_is_the_sessions_own() {
         client_name: "modern".to_owned(),
         principal: Principal::named("somebody"),
         client: ClientProfile::default(),
-        listener: Arc::new(NoListener),
+        listener: Arc::new(NoCaller),
         tasks: TaskForm::Awaited,
         continuity: SessionContinuity::Requests,
         access: None,

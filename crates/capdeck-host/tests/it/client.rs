@@ -4,9 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use capdeck_host::{
-    CallContext, CallError, CallerHandle, ClientProfile, ConnectionListener, ErrorCode, Host,
-    Principal, RawMembers, Session, SessionContinuity, SessionScope, SessionSettings, TaskForm,
-    ViewPolicy,
+    CallContext, CallError, CallerHandle, ClientProfile, ErrorCode, Host, Principal, RawMembers,
+    Session, SessionContinuity, SessionScope, SessionSettings, TaskForm, ViewPolicy,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json, value::RawValue};
@@ -87,7 +86,7 @@ impl ScriptedClient {
             client_name: self.name.clone(),
             principal,
             client: ClientProfile { info: Some(info.into_iter().collect()), capabilities },
-            listener: self.clone(),
+            listener: Arc::new(SessionListener(self.clone())),
             tasks,
             continuity: SessionContinuity::Connection,
             access: None,
@@ -139,18 +138,21 @@ impl CallerHandle for ScriptedClient {
     }
 }
 
+/// Receives what servers send outside a call.
+struct SessionListener(Arc<ScriptedClient>);
+
 #[async_trait]
-impl ConnectionListener for ScriptedClient {
-    fn notified(&self, method: &str, params: Option<RawMembers>) {
-        self.note(MessageChannel::Session, method, params);
+impl CallerHandle for SessionListener {
+    fn notify(&self, method: &str, params: Option<RawMembers>) {
+        self.0.note(MessageChannel::Session, method, params);
     }
 
-    async fn requested(
+    async fn request(
         &self,
         method: &str,
         params: Option<RawMembers>,
     ) -> Result<Box<RawValue>, CallError> {
-        self.note(MessageChannel::Session, method, params);
-        self.answer()
+        self.0.note(MessageChannel::Session, method, params);
+        self.0.answer()
     }
 }

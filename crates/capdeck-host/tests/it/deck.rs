@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use capdeck_auth::{EnvironmentSnapshot, KeySettings, Vault};
 use capdeck_definition::{DeckRoot, Exposure, RootOwner, find_project};
 use capdeck_host::{
-    CallContext, CallError, ClientProfile, Host, HostSettings, NoListener, Principal, Session,
+    CallContext, CallError, ClientProfile, Host, HostSettings, NoCaller, Principal, Session,
     SessionContinuity, SessionScope, SessionSettings, TaskForm, ToolRequest, ViewPolicy,
     WorkerCommand, calls, listing,
 };
@@ -122,7 +122,7 @@ pub(crate) fn agent_with(host: &Host, exposure: Option<Exposure>) -> Arc<Session
         client_name: "test-agent".to_owned(),
         principal: Principal::local(),
         client: ClientProfile::default(),
-        listener: Arc::new(NoListener),
+        listener: Arc::new(NoCaller),
         tasks: TaskForm::Awaited,
         continuity: SessionContinuity::Connection,
         access: None,

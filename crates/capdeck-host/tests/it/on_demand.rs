@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    ClientProfile, ErrorCode, Host, NoListener, Principal, Session, SessionContinuity,
-    SessionScope, SessionSettings, TaskForm, ViewPolicy,
+    ClientProfile, ErrorCode, Host, NoCaller, Principal, Session, SessionContinuity, SessionScope,
+    SessionSettings, TaskForm, ViewPolicy,
 };
 use capdeck_test::{FakePlan, fake::FakeFault};
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ fn modern(host: &Host) -> Arc<Session> {
         client_name: "test-agent".to_owned(),
         principal: Principal::local(),
         client: ClientProfile::default(),
-        listener: Arc::new(NoListener),
+        listener: Arc::new(NoCaller),
         tasks: TaskForm::Awaited,
         continuity: SessionContinuity::Requests,
         access: None,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    CallConsent, ClientProfile, CodeRequest, ErrorCode, Host, NoListener, Principal, Session,
+    CallConsent, ClientProfile, CodeRequest, ErrorCode, Host, NoCaller, Principal, Session,
     SessionChoice, SessionContinuity, SessionScope, SessionSettings, TaskForm, TypeCheck,
     ViewPolicy, artifacts, code_mode, forward, listing, prompts, resources, subscriptions,
 };
@@ -44,7 +44,7 @@ fn client(
         client_name: "sub-agent".to_owned(),
         principal: Principal::local(),
         client: ClientProfile::default(),
-        listener: Arc::new(NoListener),
+        listener: Arc::new(NoCaller),
         tasks: TaskForm::Awaited,
         continuity,
         access: None,

@@ -8,7 +8,6 @@ mod reply;
 mod sessions;
 
 use std::{
-    fmt,
     future::poll_fn,
     pin::Pin,
     sync::{Arc, atomic::AtomicBool},
@@ -283,13 +282,4 @@ fn not_allowed(allowed: &'static str) -> Response<ResponseBody> {
     let mut response = reply::empty(StatusCode::METHOD_NOT_ALLOWED);
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     response
-}
-
-impl fmt::Debug for HttpEndpoint {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("HttpEndpoint")
-            .field("options", &self.options)
-            .finish_non_exhaustive()
-    }
 }

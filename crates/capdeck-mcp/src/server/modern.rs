@@ -256,7 +256,7 @@ fn start(
     let exchange = RequestExchange {
         id,
         revision: sender.revision,
-        log_level: sender.log_level.map(|level| level.as_str().to_owned()),
+        log_level: sender.log_level,
         progress_token,
         cancel,
         peer: ClientPeer(PeerRoute::Call(Arc::clone(&call))),

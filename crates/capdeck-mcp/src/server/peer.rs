@@ -2,7 +2,6 @@
 
 use std::{
     collections::HashMap,
-    fmt,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -154,12 +153,6 @@ impl Drop for PeerRequestGuard<'_> {
         if !self.answered {
             self.outlet.offer(encode::cancelled(&self.id.into(), "no longer needed"));
         }
-    }
-}
-
-impl fmt::Debug for ClientPeer {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Peer").finish_non_exhaustive()
     }
 }
 

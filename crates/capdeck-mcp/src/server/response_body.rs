@@ -2,7 +2,6 @@
 
 use std::{
     convert::Infallible,
-    fmt,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -127,15 +126,6 @@ impl Body for ResponseBody {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
             }
             ResponseBodyKind::Events(_) => SizeHint::default(),
-        }
-    }
-}
-
-impl fmt::Debug for ResponseBody {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            ResponseBodyKind::Full(bytes) => formatter.debug_tuple("Full").field(bytes).finish(),
-            ResponseBodyKind::Events(_) => formatter.debug_tuple("Events").finish_non_exhaustive(),
         }
     }
 }

@@ -69,15 +69,6 @@ pub async fn serve_stdio(
     reader: impl AsyncRead + Send + Unpin,
     writer: impl AsyncWrite + Send + Unpin + 'static,
     service: Arc<dyn SessionFactory>,
-) -> io::Result<()> {
-    serve_stdio_with(reader, writer, service, StdioOptions::default()).await
-}
-
-/// Same as [`serve_stdio`], with other limits.
-pub async fn serve_stdio_with(
-    reader: impl AsyncRead + Send + Unpin,
-    writer: impl AsyncWrite + Send + Unpin + 'static,
-    service: Arc<dyn SessionFactory>,
     options: StdioOptions,
 ) -> io::Result<()> {
     let finish = CancellationToken::new();

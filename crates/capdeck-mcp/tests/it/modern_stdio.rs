@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use capdeck_mcp::server::{StdioOptions, serve_stdio_with};
+use capdeck_mcp::server::{StdioOptions, serve_stdio};
 use serde_json::{Value, json};
 use tokio::io::{
     AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
@@ -24,7 +24,7 @@ impl Pipes {
         let service = Arc::clone(&fixture);
         let options =
             StdioOptions { finish_grace: Duration::from_millis(20), ..StdioOptions::default() };
-        tokio::spawn(async move { serve_stdio_with(reader, writer, service, options).await });
+        tokio::spawn(async move { serve_stdio(reader, writer, service, options).await });
         let (reader, writer) = tokio::io::split(ours);
         Self { fixture, lines: BufReader::new(reader).lines(), writer }
     }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use capdeck_mcp::server::{StdioOptions, serve_stdio_with};
+use capdeck_mcp::server::{StdioOptions, serve_stdio};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf},
@@ -28,7 +28,7 @@ impl Talk {
         let fixture = Fixture::new();
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let (reader, writer) = tokio::io::split(theirs);
-        let serving = tokio::spawn(serve_stdio_with(reader, writer, fixture.clone(), options));
+        let serving = tokio::spawn(serve_stdio(reader, writer, fixture.clone(), options));
         let (reader, writer) = tokio::io::split(ours);
         Self { fixture, lines: BufReader::new(reader).lines(), writer, serving }
     }

@@ -11,7 +11,7 @@ use std::{sync::Arc, time::Duration};
 use capdeck_mcp::{
     RawObject,
     client::{ClientDescription, ClientError, ClientHandler, McpClient, RequestOptions},
-    server::{StdioOptions, serve_stdio_with},
+    server::{StdioOptions, serve_stdio},
 };
 use serde_json::value::RawValue;
 
@@ -54,7 +54,7 @@ pub(crate) fn joined(fixture: &Arc<Fixture>, handler: Arc<dyn ClientHandler>) ->
     let service = Arc::clone(fixture);
     let options =
         StdioOptions { finish_grace: Duration::from_millis(20), ..StdioOptions::default() };
-    tokio::spawn(async move { serve_stdio_with(reader, writer, service, options).await });
+    tokio::spawn(async move { serve_stdio(reader, writer, service, options).await });
     let (reader, writer) = tokio::io::split(ours);
     McpClient::stdio(reader, writer, handler)
 }

@@ -53,7 +53,7 @@ impl CapsuleMcpSession {
             streams,
             ended: CancellationToken::new(),
         };
-        // Whatever changes after the client was answered, it is told.
+        // Subscribed before the client is answered, so that it misses no change.
         let changes = into_rpc_result(session.client.changes().await)?;
         let listening = EntryListener {
             capsule: session.client.capsule.clone(),
@@ -63,11 +63,11 @@ impl CapsuleMcpSession {
         tokio::spawn(listening.follow(changes, session.ended.clone()));
         if let Some(changes) = session.client.tool_changes() {
             let (streams, ended) = (session.streams.clone(), session.ended.clone());
-            let telling = changes.for_each(move |()| {
+            let notifying = changes.for_each(move |()| {
                 streams.notify(ListKind::Tools.changed(), None);
                 ready(())
             });
-            tokio::spawn(async move { ended.run_until_cancelled(telling).await });
+            tokio::spawn(async move { ended.run_until_cancelled(notifying).await });
         }
         Ok(Arc::new(session))
     }
@@ -218,13 +218,13 @@ impl ServerSession for CapsuleMcpSession {
     ) -> MethodResult {
         let params = params.unwrap_or_default();
         if method == "subscriptions/listen" && exchange.revision.era() == Era::Modern {
-            let wanted = ListenFilter::of(Some(&params))?;
+            let requested = ListenFilter::of(Some(&params))?;
             let context = context(exchange.clone(), NotificationPolicy::Nothing, LogFilter::None);
-            return listen(self, &self.streams, wanted, exchange, &context).await;
+            return listen(self, &self.streams, requested, exchange, &context).await;
         }
         tokio::select! {
             answer = self.handle_method(method, params, exchange.revision.era()) => answer,
-            // What was begun is finished and recorded without a waiting client.
+            // Started work is finished and recorded without a waiting client.
             () = exchange.cancel.cancelled() => {
                 let message = "the request is no longer wanted";
                 Err(RpcError::new(RpcError::REQUEST_CANCELLED, message))
@@ -241,9 +241,9 @@ impl ServerSession for CapsuleMcpSession {
 
 #[async_trait]
 impl ListenSource for CapsuleMcpSession {
-    async fn offered(&self, wanted: ListenFilter) -> ListenFilter {
-        let tools_list_changed = wanted.tools_list_changed && self.client.may_have_several();
-        ListenFilter { tools_list_changed, task_ids: Vec::new(), ..wanted }
+    async fn offered(&self, requested: ListenFilter) -> ListenFilter {
+        let tools_list_changed = requested.tools_list_changed && self.client.may_have_several();
+        ListenFilter { tools_list_changed, task_ids: Vec::new(), ..requested }
     }
 
     /// An entry that is not there yet can be waited for, and one that is hidden looks the same.

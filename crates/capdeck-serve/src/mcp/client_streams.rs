@@ -10,7 +10,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use capdeck_host::{CallContext, CallError, ConnectionListener, RawMembers};
+use capdeck_host::{CallContext, CallError, CallerHandle, RawMembers};
 use capdeck_mcp::{
     Era, ProtocolRevision, RpcError,
     server::{ClientPeer, RequestExchange},
@@ -37,7 +37,7 @@ pub(super) struct ClientStreams {
 struct ListenStream {
     /// Clients with the same identity are one client here and can use the same request ids.
     handle: u64,
-    wanted: ListenFilter,
+    filter: ListenFilter,
     peer: ClientPeer,
 }
 
@@ -75,7 +75,7 @@ impl ClientStreams {
         let member = |key: &str| params.as_ref().and_then(|params| text(params.get(key)?));
         let subject = member("uri").or_else(|| member("taskId"));
         for stream in self.listening.lock().iter() {
-            if stream.wanted.covers(method, subject.as_deref()) {
+            if stream.filter.covers(method, subject.as_deref()) {
                 stream.peer.notify(method, params.clone());
             }
         }
@@ -104,12 +104,9 @@ impl ClientStreams {
                 format!("this client has {MAX_STREAMS} open streams already; close one first"),
             ));
         }
-        let filter = raw(&honoured)?;
+        exchange.acknowledge(&honoured);
         let handle = self.opened.fetch_add(1, Ordering::Relaxed);
-        let stream = ListenStream { handle, wanted: honoured, peer: exchange.peer.clone() };
-        let params = RawMembers::from_iter([("notifications".to_owned(), filter)]);
-        stream.peer.notify("notifications/subscriptions/acknowledged", Some(params));
-        listening.push(stream);
+        listening.push(ListenStream { handle, filter: honoured, peer: exchange.peer.clone() });
         Ok(handle)
     }
 
@@ -156,7 +153,7 @@ fn text(value: &RawValue) -> Option<String> {
 #[async_trait]
 pub(super) trait ListenSource: Sync {
     /// The part of the filter that this session supports. Resources are tried one by one.
-    async fn offered(&self, wanted: ListenFilter) -> ListenFilter;
+    async fn offered(&self, requested: ListenFilter) -> ListenFilter;
 
     async fn watch(&self, uri: &str, context: &CallContext) -> Result<(), CallError>;
 
@@ -173,11 +170,11 @@ pub(super) trait ListenSource: Sync {
 pub(super) async fn listen(
     session: &impl ListenSource,
     streams: &ClientStreams,
-    wanted: ListenFilter,
+    requested: ListenFilter,
     exchange: RequestExchange,
     context: &CallContext,
 ) -> MethodResult {
-    let mut honoured = session.offered(wanted).await;
+    let mut honoured = session.offered(requested).await;
     let mut watched = Vec::new();
     for uri in std::mem::take(&mut honoured.resource_subscriptions) {
         match session.watch(&uri, context).await {
@@ -221,21 +218,18 @@ pub(super) struct ClientListener {
 
 impl ClientListener {
     #[expect(clippy::new_ret_no_self, reason = "callers only ever want the trait object")]
-    pub(super) fn new(
-        peer: ClientPeer,
-        streams: Arc<ClientStreams>,
-    ) -> Arc<dyn ConnectionListener> {
+    pub(super) fn new(peer: ClientPeer, streams: Arc<ClientStreams>) -> Arc<dyn CallerHandle> {
         Arc::new(Self { peer, streams })
     }
 }
 
 #[async_trait]
-impl ConnectionListener for ClientListener {
-    fn notified(&self, method: &str, params: Option<RawMembers>) {
+impl CallerHandle for ClientListener {
+    fn notify(&self, method: &str, params: Option<RawMembers>) {
         self.streams.notify(method, params);
     }
 
-    async fn requested(
+    async fn request(
         &self,
         method: &str,
         params: Option<RawMembers>,

@@ -8,7 +8,7 @@ use capdeck_host::{
     listing, prompts, resources, skills, subscriptions,
 };
 use capdeck_mcp::{
-    Era, HeaderParams, RpcError,
+    Era, HeaderParams, LogSeverity, RpcError,
     server::{RequestExchange, ServerSession},
 };
 use parking_lot::Mutex;
@@ -16,7 +16,7 @@ use serde_json::{json, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    caller::{LogFilter, McpLogLevel, NotificationPolicy, context},
+    caller::{LogFilter, NotificationPolicy, context},
     client_streams::{ClientStreams, ListenFilter, ListenSource, listen},
     entry_changes::DeckEntryLists,
     event_reaction::{self, ListKind, SeenLists},
@@ -33,7 +33,7 @@ pub(super) struct DeckSession {
     entries: Arc<DeckEntryLists>,
     streams: Arc<ClientStreams>,
     /// The level of a legacy client. No log messages until it is set.
-    log_level: Mutex<Option<McpLogLevel>>,
+    log_level: Mutex<Option<LogSeverity>>,
     ended: CancellationToken,
 }
 
@@ -90,9 +90,9 @@ impl DeckSession {
             return self.list(list, key, params.as_ref(), &context).await;
         }
         if method == "subscriptions/listen" && era == Era::Modern {
-            let wanted = ListenFilter::of(params.as_ref())?;
+            let requested = ListenFilter::of(params.as_ref())?;
             self.session.note_listening("");
-            return listen(self, &self.streams, wanted, exchange, &context).await;
+            return listen(self, &self.streams, requested, exchange, &context).await;
         }
         let request = &self.session.request(&context);
         let mut params = params.unwrap_or_default();
@@ -139,7 +139,7 @@ impl DeckSession {
 
     fn set_log_level(&self, params: &RawMembers) -> MethodResult {
         let name = params::text(params, "level")?;
-        let level = McpLogLevel::parse(&name)
+        let level = LogSeverity::parse(&name)
             .ok_or_else(|| RpcError::invalid_params(format!("there is no log level `{name}`")))?;
         *self.log_level.lock() = Some(level);
         Ok(empty())
@@ -261,13 +261,13 @@ impl ServerSession for DeckSession {
 
 #[async_trait]
 impl ListenSource for DeckSession {
-    async fn offered(&self, wanted: ListenFilter) -> ListenFilter {
+    async fn offered(&self, requested: ListenFilter) -> ListenFilter {
         let directly = !self.session.view().direct().is_empty();
         let honoured = ListenFilter {
-            prompts_list_changed: wanted.prompts_list_changed && directly,
+            prompts_list_changed: requested.prompts_list_changed && directly,
             // The deck waits for tasks itself, so clients see none.
             task_ids: Vec::new(),
-            ..wanted
+            ..requested
         };
         for (list, is_wanted) in [
             (ListKind::Tools, honoured.tools_list_changed),

@@ -32,14 +32,14 @@ impl GrantedSession {
         let ended = CancellationToken::new();
         if let Some(changes) = source.changes() {
             let (holder, mut known, stop) = (source.clone(), has_deck(&*source), ended.clone());
-            let telling = changes.for_each(move |()| {
+            let notifying = changes.for_each(move |()| {
                 let before = std::mem::replace(&mut known, has_deck(&*holder));
                 if before != known {
                     ListKind::ALL.iter().for_each(|list| streams.notify(list.changed(), None));
                 }
                 ready(())
             });
-            tokio::spawn(async move { stop.run_until_cancelled(telling).await });
+            tokio::spawn(async move { stop.run_until_cancelled(notifying).await });
         }
         Arc::new(Self { source, capsules, deck, ended })
     }

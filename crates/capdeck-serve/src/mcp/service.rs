@@ -49,8 +49,8 @@ impl SessionFactory for McpService {
         let source = hello.extensions.get::<SharedAccess>();
         let bare = source.filter(|source| self.has_only_capsules(&source.access())).cloned();
         let capsules = match self.host.capsules().filter(|_| via_share || bare.is_some()) {
-            Some(desk) => {
-                let client = CapsuleMcpClient::new(&self.host, desk.clone(), &hello);
+            Some(service) => {
+                let client = CapsuleMcpClient::new(&self.host, service.clone(), &hello);
                 Some(CapsuleMcpSession::open(client, streams.clone()).await?)
             }
             None => None,

@@ -8,7 +8,7 @@ use capdeck_host::{
     is_task_request, subscriptions, tasks, transparent,
 };
 use capdeck_mcp::{
-    Era, HeaderParams, RpcError,
+    Era, HeaderParams, LogSeverity, RpcError,
     server::{RequestExchange, ServerSession},
 };
 use parking_lot::Mutex;
@@ -30,7 +30,8 @@ pub(super) struct TransparentSession {
     id: CapabilityId,
     session: Arc<HostSession>,
     streams: Arc<ClientStreams>,
-    log_level: Mutex<Option<String>>,
+    /// The level of a legacy client.
+    log_level: Mutex<LogSeverity>,
     ended: CancellationToken,
 }
 
@@ -42,7 +43,7 @@ impl TransparentSession {
     ) -> Arc<dyn ServerSession> {
         let ended = CancellationToken::new();
         event_reaction::one_server(&session, id.clone(), streams.clone(), ended.clone());
-        Arc::new(Self { id, session, streams, log_level: Mutex::new(None), ended })
+        Arc::new(Self { id, session, streams, log_level: Mutex::new(default_level()), ended })
     }
 
     /// Log messages for a legacy client. A legacy server filters by itself.
@@ -50,8 +51,7 @@ impl TransparentSession {
         if !self.session.shares_connection(self.id.as_str()) {
             return LogFilter::All;
         }
-        let level = self.log_level.lock();
-        LogFilter::from_level(level.as_deref().unwrap_or("info"))
+        LogFilter::AtLeast(*self.log_level.lock())
     }
 
     async fn set_log_level(
@@ -59,8 +59,12 @@ impl TransparentSession {
         params: Option<RawMembers>,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
-        let level = params.as_ref().and_then(|params| params::text(params, "level").ok());
-        *self.log_level.lock() = level;
+        let level = params.as_ref().map(|params| params::text(params, "level"));
+        *self.log_level.lock() = match level {
+            // An unknown level passes everything.
+            Some(Ok(level)) => LogSeverity::parse(&level).unwrap_or_default(),
+            Some(Err(_)) | None => default_level(),
+        };
         if self.session.shares_connection(self.id.as_str()) {
             // Modern requests carry the level; on a shared connection nothing is set.
             return Ok(empty());
@@ -120,6 +124,11 @@ impl TransparentSession {
     }
 }
 
+/// For a client that sets none.
+fn default_level() -> LogSeverity {
+    LogSeverity::parse("info").unwrap_or_default()
+}
+
 #[async_trait]
 impl ServerSession for TransparentSession {
     /// Connects to the server and repeats its initialize result.
@@ -151,13 +160,13 @@ impl ServerSession for TransparentSession {
             return self.call_tool(params, era, &context).await;
         }
         if method == "subscriptions/listen" && era == Era::Modern {
-            let wanted = ListenFilter::of(params.as_ref())?;
-            if !wanted.task_ids.is_empty() {
+            let requested = ListenFilter::of(params.as_ref())?;
+            if !requested.task_ids.is_empty() {
                 let checked = tasks::check_listening(&self.session);
                 checked.map_err(|error| failure::as_rpc_error(&error, era))?;
             }
             self.session.note_listening(self.id.as_str());
-            return listen(self, &self.streams, wanted, exchange, &context).await;
+            return listen(self, &self.streams, requested, exchange, &context).await;
         }
         let mut params = params;
         if let Some(params) = &mut params {
@@ -186,7 +195,7 @@ impl ServerSession for TransparentSession {
 
 #[async_trait]
 impl ListenSource for TransparentSession {
-    async fn offered(&self, wanted: ListenFilter) -> ListenFilter {
+    async fn offered(&self, requested: ListenFilter) -> ListenFilter {
         let context = CallContext::detached(START_TIMEOUT);
         let Ok(facts) =
             transparent::server_facts(&self.session.request(&context), self.id.as_str()).await
@@ -200,11 +209,11 @@ impl ListenSource for TransparentSession {
         };
         let changes = |capability: &str| offers(capability, "listChanged") == Some(true);
         let mut honoured = ListenFilter {
-            tools_list_changed: wanted.tools_list_changed && changes("tools"),
-            prompts_list_changed: wanted.prompts_list_changed && changes("prompts"),
-            resources_list_changed: wanted.resources_list_changed && changes("resources"),
-            resource_subscriptions: wanted.resource_subscriptions,
-            task_ids: wanted.task_ids,
+            tools_list_changed: requested.tools_list_changed && changes("tools"),
+            prompts_list_changed: requested.prompts_list_changed && changes("prompts"),
+            resources_list_changed: requested.resources_list_changed && changes("resources"),
+            resource_subscriptions: requested.resource_subscriptions,
+            task_ids: requested.task_ids,
         };
         if offers("resources", "subscribe") != Some(true) {
             honoured.resource_subscriptions.clear();

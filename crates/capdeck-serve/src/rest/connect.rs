@@ -1,11 +1,11 @@
 //! Configuration snippets that connect an agent to this host.
 
+use capdeck_host::ServeAuthMode;
 use capdeck_install::{AgentClient, ConfigDocument, FileFormat, LaunchTarget};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ApiError, ApiResult, ListPage, RequiredAccess, RestCall, RestOperation, get};
-use crate::transport::http::HttpAuthMode;
 
 /// The server name in agents' configurations.
 const NAME: &str = "capdeck";
@@ -76,7 +76,7 @@ async fn show(call: RestCall, query: ConnectQuery) -> ApiResult<ConnectSnippet> 
     let text = text(client, &launch)
         .map_err(|error| ApiError::internal("cannot render the entry", &error))?;
     let mut notes = Vec::new();
-    if call.rest.http_state.mode == HttpAuthMode::Required {
+    if call.rest.http_state.mode == ServeAuthMode::Required {
         notes.push("the agent opens a browser, where you choose its access");
         notes.push("an agent without a browser enrolls at `/v1/agent-enrollments`, or uses a token from *Access*, *My requests*, as the header `Authorization: Bearer <token>`; never give it the admin key or your own key");
     }

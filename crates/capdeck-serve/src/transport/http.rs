@@ -31,7 +31,7 @@ use axum::{
     routing::{any, get},
 };
 use capdeck_auth::inbound::{AdminKey, IpNetwork, Registry};
-use capdeck_host::{Host, ViewPolicy};
+use capdeck_host::{Host, ServeAuthMode, ViewPolicy};
 use capdeck_mcp::{MAX_MESSAGE_BYTES, server::SessionOwner};
 use http::StatusCode;
 use tokio::net::TcpListener;
@@ -40,15 +40,14 @@ use tokio_util::sync::CancellationToken;
 use self::{
     auth_layer::AuthLayer, authenticate::AllowedNames, endpoints::McpEndpoints, limits::RateLimiter,
 };
-pub use self::{
-    authenticate::HttpAuthMode,
-    connections::HttpLimits,
-    limits::{BucketRate, RateLimits},
-};
 pub(crate) use self::{
     authenticate::bearer,
     body::{MAX_SIGN_IN_BYTES, collect, problem, read_body, read_form, read_json},
     client_address::ClientAddress,
+};
+pub use self::{
+    connections::HttpLimits,
+    limits::{BucketRate, RateLimits},
 };
 use crate::{
     capsule_follower, dashboard,
@@ -69,7 +68,7 @@ pub struct HttpSettings {
     /// 0 selects a free port.
     pub port: u16,
     /// The authentication mode. Default: required if there is a key or other machines can reach the host.
-    pub auth: Option<HttpAuthMode>,
+    pub auth: Option<ServeAuthMode>,
     /// The admin key, for mode `required`.
     pub key: Option<AdminKey>,
     /// The OpenID provider of operators.
@@ -166,8 +165,8 @@ impl HttpServer {
             settings.oidc,
         );
         // Before the first request, so that grants of deleted capsules are never in force.
-        if let (Some(registry), Some(desk)) = (http_state.registry(), host.capsules()) {
-            capsule_follower::reconcile(registry, desk.as_ref()).await;
+        if let (Some(registry), Some(capsules)) = (http_state.registry(), host.capsules()) {
+            capsule_follower::reconcile(registry, capsules.as_ref()).await;
         }
         let limits = settings.limits;
         let endpoints = Arc::new(McpEndpoints::new(host.clone(), settings.policy, limits));
@@ -211,10 +210,10 @@ impl HttpServer {
             }
         };
         let following = async {
-            let (Some(registry), Some(desk)) = (http_state.registry(), host.capsules()) else {
+            let (Some(registry), Some(capsules)) = (http_state.registry(), host.capsules()) else {
                 return;
             };
-            let follow = capsule_follower::follow(registry.clone(), desk.clone());
+            let follow = capsule_follower::follow(registry.clone(), capsules.clone());
             stop.run_until_cancelled(follow).await;
         };
         let closing = async {
@@ -229,18 +228,18 @@ impl HttpServer {
 }
 
 /// The authentication mode; rejects unsafe combinations.
-fn auth_mode(settings: &HttpSettings, address: IpAddr) -> Result<HttpAuthMode, BindError> {
+fn auth_mode(settings: &HttpSettings, address: IpAddr) -> Result<ServeAuthMode, BindError> {
     let has_key = settings.key.is_some();
     let is_local = address.is_loopback() && !has_key;
-    let default = if is_local { HttpAuthMode::Local } else { HttpAuthMode::Required };
+    let default = if is_local { ServeAuthMode::Local } else { ServeAuthMode::Required };
     let mode = settings.auth.unwrap_or(default);
     let host = || settings.host.clone();
     match mode {
-        HttpAuthMode::Local if !address.is_loopback() => {
+        ServeAuthMode::Local if !address.is_loopback() => {
             Err(BindError::LocalOffLoopback { host: host() })
         }
-        HttpAuthMode::Required if !has_key => Err(BindError::KeyRequired { host: host() }),
-        HttpAuthMode::Local | HttpAuthMode::Required => Ok(mode),
+        ServeAuthMode::Required if !has_key => Err(BindError::KeyRequired { host: host() }),
+        ServeAuthMode::Local | ServeAuthMode::Required => Ok(mode),
     }
 }
 

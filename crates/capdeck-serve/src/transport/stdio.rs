@@ -10,7 +10,7 @@ use std::{
 };
 
 use capdeck_host::{Host, SessionScope};
-use capdeck_mcp::server::{SessionFactory, StdioOptions, serve_stdio_with};
+use capdeck_mcp::server::{self, SessionFactory, StdioOptions};
 use rustix::fs::FileType;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -37,7 +37,7 @@ async fn serve(
     options: StdioOptions,
     host: Host,
 ) -> io::Result<()> {
-    let outcome = serve_stdio_with(reader()?, writer()?, service, options).await;
+    let outcome = server::serve_stdio(reader()?, writer()?, service, options).await;
     host.close().await;
     outcome
 }

@@ -13,8 +13,8 @@ use capdeck_auth::{
 use capdeck_definition::{DeckRoot, Exposure, RootOwner};
 use capdeck_host::{AuditMode, Host, HostSettings, ViewPolicy, WorkerCommand};
 use capdeck_serve::{
-    HttpAuthMode, HttpLimits, HttpServer, HttpSettings, OidcSettings, ProcessLifetime, RateLimits,
-    RegistryTrail, SharedCapsuleService, SharedCapsulesSettings,
+    HttpLimits, HttpServer, HttpSettings, OidcSettings, ProcessLifetime, RateLimits, RegistryTrail,
+    ServeAuthMode, SharedCapsuleService, SharedCapsulesSettings,
 };
 use capdeck_test::{FakePlan, HttpClient, TestDirs, sandbox_worker};
 use serde_json::{Map, Value, json};
@@ -122,7 +122,7 @@ impl Setting {
     }
 
     /// Who needs a token.
-    pub(crate) fn auth(mut self, mode: HttpAuthMode) -> Self {
+    pub(crate) fn auth(mut self, mode: ServeAuthMode) -> Self {
         self.http.auth = Some(mode);
         self
     }

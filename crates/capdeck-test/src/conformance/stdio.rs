@@ -22,15 +22,17 @@ pub async fn serve_stdio(
     era: Option<ForcedEra>,
 ) -> io::Result<()> {
     let service = Arc::new(FixtureService(fixture));
+    let options = capdeck_mcp::server::StdioOptions::default();
     let (stdin, stdout) = (tokio::io::stdin(), tokio::io::stdout());
     let Some(era) = era else {
-        return capdeck_mcp::server::serve_stdio(stdin, stdout, service).await;
+        return capdeck_mcp::server::serve_stdio(stdin, stdout, service, options).await;
     };
     // The server half answers both eras, so what the forced one does not have is answered in front of it.
     let stdout = Arc::new(Mutex::new(stdout));
     let (server_in, to_server) = duplex(BUFFER);
     let (from_server, server_out) = duplex(BUFFER);
-    let served = async { capdeck_mcp::server::serve_stdio(server_in, server_out, service).await };
+    let served =
+        async { capdeck_mcp::server::serve_stdio(server_in, server_out, service, options).await };
     let (served, sorted, copied) =
         tokio::join!(served, sort(era, to_server, &stdout), copy(from_server, &stdout));
     served.and(sorted).and(copied)

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Weak};
 
 use capdeck_catalog::RawMembers;
-use capdeck_mcp::client::ClientDescription;
+use capdeck_mcp::{LogSeverity, client::ClientDescription};
 use parking_lot::Mutex;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -69,10 +69,6 @@ impl McpClientRecords {
 
 const SET_LEVEL: &str = "logging/setLevel";
 
-/// Least severe first.
-const LEVELS: [&str; 8] =
-    ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
-
 impl McpSession {
     /// Sets a client's log level. Sent to a legacy server; stored for the client's later requests to a modern one.
     pub(super) async fn set_level(
@@ -84,18 +80,18 @@ impl McpSession {
             .as_ref()
             .and_then(|params| serde_json::from_str::<String>(params.get("level")?.get()).ok());
         if !self.is_modern() {
-            let mut told = self.told_level.lock().await;
+            let mut sent = self.sent_level.lock().await;
             let answer = self.forward(SET_LEVEL, params, context).await?;
-            *told = level;
+            *sent = level;
             return Ok(answer);
         }
-        match level.filter(|level| LEVELS.contains(&level.as_str())) {
+        match level.filter(|level| LogSeverity::parse(level).is_some()) {
             Some(level) => {
                 self.clients.set_level(context.client.as_ref(), level);
                 Ok(empty_result())
             }
             None => Err(CallError::invalid_request("there is no such log level")
-                .hint(format!("choose one of {}", LEVELS.join(", ")))),
+                .hint(format!("choose one of {}", LogSeverity::names()))),
         }
     }
 
@@ -106,14 +102,14 @@ impl McpSession {
         if self.is_modern() || !self.facts.lock().capabilities.contains_key("logging") {
             return;
         }
-        let mut told = self.told_level.lock().await;
-        if told.as_ref() == Some(level) {
+        let mut sent = self.sent_level.lock().await;
+        if sent.as_ref() == Some(level) {
             return;
         }
         let text = to_raw_value(level).unwrap_or_else(|_| RawValue::NULL.to_owned());
         let params = RawMembers::from_iter([("level".to_owned(), text)]);
         match self.forward(SET_LEVEL, Some(params), context).await {
-            Ok(_) => *told = Some(level.clone()),
+            Ok(_) => *sent = Some(level.clone()),
             Err(error) => tracing::debug!(server = self.id(), %error, "the log level was refused"),
         }
     }

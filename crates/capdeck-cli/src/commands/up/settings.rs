@@ -7,9 +7,9 @@ use capdeck_auth::{
     inbound::{AdminKey, IpNetwork, SignUpDomains},
     resolve_text,
 };
-use capdeck_definition::{BucketConfig, OidcConfig, ServeAuthMode, ServeConfig};
+use capdeck_definition::{BucketConfig, OidcConfig, ServeConfig};
 use capdeck_host::ViewPolicy;
-use capdeck_serve::{BucketRate, HttpAuthMode, HttpLimits, HttpSettings, OidcSettings, RateLimits};
+use capdeck_serve::{BucketRate, HttpLimits, HttpSettings, OidcSettings, RateLimits};
 use url::Url;
 
 use super::UpArgs;
@@ -44,7 +44,7 @@ impl UpSettings {
         let public_url = env.public_url.as_deref().map(check_public_url).transpose()?;
         let proxies = file.trusted_proxies.iter().flatten().map(|text| proxy(text));
         let http = HttpSettings {
-            auth: auth.or(file.auth.map(as_mode)),
+            auth: auth.or(file.auth),
             key,
             oidc,
             allowed_hosts: public_url.iter().filter_map(|url| host_of(url)).collect(),
@@ -56,13 +56,6 @@ impl UpSettings {
             ..HttpSettings::new(host.map_or(DEFAULT_HOST, String::as_str), port)
         };
         Ok(Self { http, token_lifetime: token_lifetime(env, file)? })
-    }
-}
-
-fn as_mode(configured: ServeAuthMode) -> HttpAuthMode {
-    match configured {
-        ServeAuthMode::Local => HttpAuthMode::Local,
-        ServeAuthMode::Required => HttpAuthMode::Required,
     }
 }
 

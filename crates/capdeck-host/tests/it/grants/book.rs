@@ -11,7 +11,7 @@ use capdeck_access::{Access, DeckAccess, DeckGrant, GrantTools, Scopes};
 use capdeck_definition::Exposure;
 use capdeck_host::{
     AccessRequest, AccessSource, CapsuleError, CapsuleErrorCode, CapsuleGrant, ClientProfile,
-    GrantService, Host, NoListener, Principal, Session, SessionContinuity, SessionScope,
+    GrantService, Host, NoCaller, Principal, Session, SessionContinuity, SessionScope,
     SessionSettings, SharedAccess, TaskForm, ViewPolicy,
 };
 use parking_lot::Mutex;
@@ -130,7 +130,7 @@ pub(crate) fn guest_at(host: &Host, book: &Arc<Book>, scope: SessionScope) -> Ar
         client_name: "guest".to_owned(),
         principal: Principal::named("prn_1"),
         client: ClientProfile::default(),
-        listener: Arc::new(NoListener),
+        listener: Arc::new(NoCaller),
         tasks: TaskForm::Awaited,
         continuity: SessionContinuity::Connection,
         access: Some(book.source()),

@@ -49,7 +49,7 @@ impl HttpEndpoint {
             }
         };
         self.start_sweeping();
-        let patience = match request.method.as_str() {
+        let first_wait = match request.method.as_str() {
             modern::LISTEN => self.options.json_grace,
             _ => self.options.keep_alive,
         };
@@ -62,7 +62,7 @@ impl HttpEndpoint {
             biased;
             outcome = &mut answering => Some(outcome),
             _ = poll_fn(|context| stream.poll_beginning(context)) => None,
-            () = tokio::time::sleep(patience) => None,
+            () = tokio::time::sleep(first_wait) => None,
         };
         let reader = |answering| {
             let reader = EventReader::new(Arc::clone(&stream), 0, self.options.keep_alive);

@@ -3,7 +3,7 @@
 //! A call can outlive its request: when it asks something, the response has the questions, and the request with the
 //! answers resumes the call. Notifications and questions always go to the request that waits now.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use indexmap::IndexMap;
 use parking_lot::Mutex;
@@ -11,9 +11,9 @@ use serde_json::value::RawValue;
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::{input_capability::InputCapability, sender::LogSeverity};
+use super::input_capability::InputCapability;
 use crate::{
-    RawObject, RequestId, RpcError, encode,
+    LogSeverity, RawObject, RequestId, RpcError, encode,
     raw::{self, raw},
     request_meta::SUBSCRIPTION_ID,
     rpc_error::RpcResult,
@@ -210,8 +210,8 @@ impl ModernCall {
 }
 
 impl OpenQuestions {
-    fn free_key(&mut self, wanted: Option<String>) -> String {
-        let mut key = wanted.unwrap_or_default();
+    fn free_key(&mut self, requested: Option<String>) -> String {
+        let mut key = requested.unwrap_or_default();
         while key.is_empty() || self.open.contains_key(&key) {
             self.asked += 1;
             key = format!("question-{}", self.asked);
@@ -235,11 +235,5 @@ struct ClientQuestionGuard<'a> {
 impl Drop for ClientQuestionGuard<'_> {
     fn drop(&mut self) {
         self.call.questions.lock().open.shift_remove(self.key);
-    }
-}
-
-impl fmt::Debug for ModernCall {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Call").finish_non_exhaustive()
     }
 }

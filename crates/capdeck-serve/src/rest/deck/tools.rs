@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use capdeck_host::{
     CallConsent, CallContext, CallError, CapabilityReport, ClientProfile, DeckSearchResults,
-    EntryHit, ErrorCode, NoListener, Principal, Session, SessionContinuity, SessionScope,
+    EntryHit, ErrorCode, NoCaller, Principal, Session, SessionContinuity, SessionScope,
     SessionSettings, TaskForm, ToolQuery, ToolRequest, ViewPolicy, calls, check, described_tool,
     found_tool, observed_shape, search, tool_item,
 };
@@ -220,7 +220,7 @@ impl RestCall {
             client_name: CLIENT.to_owned(),
             principal: Principal::named(&self.principal).shown_as(self.name().as_deref()),
             client: ClientProfile::default(),
-            listener: Arc::new(NoListener),
+            listener: Arc::new(NoCaller),
             tasks: TaskForm::Awaited,
             continuity: SessionContinuity::Requests,
             access: self.access.clone(),

@@ -1,13 +1,11 @@
 //! The settings of the host.
 
 use capdeck_auth::inbound::ApprovalMode;
+use capdeck_host::ServeAuthMode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    rest::{ApiResult, JsonBody, RestCall, RestOperation, get, patch},
-    transport::http::HttpAuthMode,
-};
+use crate::rest::{ApiResult, JsonBody, RestCall, RestOperation, get, patch};
 
 const PATH: &str = "/v1/settings";
 
@@ -79,8 +77,8 @@ fn settings(call: &RestCall) -> SettingsResponse {
     SettingsResponse {
         version: call.rest.host.settings().version.clone(),
         auth: match http_state.mode {
-            HttpAuthMode::Local => "local",
-            HttpAuthMode::Required => "required",
+            ServeAuthMode::Local => "local",
+            ServeAuthMode::Required => "required",
         },
         public_url: http_state.issuer(&call.headers, call.address),
         registry,

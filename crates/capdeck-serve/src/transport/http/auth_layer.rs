@@ -87,7 +87,7 @@ pub(super) async fn authenticate(
 }
 
 /// A request that may go on, and what its response needs.
-pub(super) struct Admission {
+pub(super) struct AdmittedRequest {
     counted: CountedRequest,
     scope_check: Option<ScopeCheck>,
     credential: Option<StreamCredential>,
@@ -102,7 +102,7 @@ impl AuthLayer {
 
     /// Who sends a request, their rate limit, and whether their token has a scope for the place. Leaves the sender in the
     /// request's extensions.
-    pub(super) async fn admit(&self, parts: &mut Parts) -> Result<Admission, Response> {
+    pub(super) async fn admit(&self, parts: &mut Parts) -> Result<AdmittedRequest, Response> {
         let Self { limiter, http_state, .. } = self;
         let admitted = match http_state.identify_sender(parts).await {
             Ok(admitted) => Ok(admitted),
@@ -132,12 +132,12 @@ impl AuthLayer {
         let credential = StreamCredential::of(actor, session, &parts.headers);
         limiter.bound_sessions(&admitted.actor, &mut parts.extensions);
         admitted.sign(http_state, &mut parts.extensions);
-        Ok(Admission { counted, scope_check, credential })
+        Ok(AdmittedRequest { counted, scope_check, credential })
     }
 
     /// Completes the response to an admitted request.
-    pub(super) async fn finish(&self, admission: Admission, response: Response) -> Response {
-        let Admission { counted, scope_check, credential } = admission;
+    pub(super) async fn finish(&self, admission: AdmittedRequest, response: Response) -> Response {
+        let AdmittedRequest { counted, scope_check, credential } = admission;
         let response = match (scope_check, response.extensions().get(), credential) {
             (Some(check), Some(MissingScopes(missing)), _) => {
                 let missing = Scopes::parse(missing).unwrap_or_default();
@@ -150,8 +150,8 @@ impl AuthLayer {
     }
 }
 
-/// What a request with a token is told when the token has no scope for it: everything that it needs, in one challenge, so
-/// that the client can ask its person once.
+/// Challenges a request whose token lacks a scope: with everything that it needs at once, so that the client asks its person
+/// once.
 struct ScopeCheck {
     client: Arc<AuthenticatedClient>,
     resource: OauthResource,

@@ -1,4 +1,4 @@
-//! Who a request comes from: the host's key, this machine itself, a client's token, an operator, or the token of a share,
+//! The sender of a request: the host's key, this machine itself, a client's token, an operator, or the token of a share,
 //! which opens its capsule and nothing else.
 
 mod areas;
@@ -9,7 +9,8 @@ use std::{net::IpAddr, sync::Arc};
 
 use capdeck_auth::inbound::{CredentialClass, FailedAttempt, OperatorSession, capsule_key};
 use capdeck_host::{
-    CapsuleAuthor, CapsuleCaller, CapsuleServiceExt as _, OpenShareRequest, SharedAccess,
+    CapsuleAuthor, CapsuleCaller, CapsuleServiceExt as _, OpenShareRequest, ServeAuthMode,
+    SharedAccess,
 };
 use capdeck_mcp::server::SessionOwner;
 use http::{Extensions, HeaderMap, HeaderValue, Method, header, request::Parts};
@@ -34,16 +35,7 @@ use crate::{
     request_actor::{KEY_PRINCIPAL, RequestActor},
 };
 
-/// Who needs a token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HttpAuthMode {
-    /// Requests without a token from this machine are its owner's.
-    Local,
-    /// Every request needs a token.
-    Required,
-}
-
-/// What every change has to bring along when it comes with a cookie.
+/// Required of every change that comes with a cookie.
 pub(crate) const CSRF_HEADER: &str = "x-capdeck-csrf";
 
 /// Who sends a request, as its handlers see it.
@@ -87,7 +79,7 @@ impl RequestIdentity {
         Self::new(RequestActor::Owner, principal)
     }
 
-    /// Leaves with a request who sends it.
+    /// Adds the sender to the extensions of a request.
     pub(super) fn sign(self, http_state: &HttpState, extensions: &mut Extensions) {
         let Self { actor, principal, session } = self;
         match &actor {
@@ -116,8 +108,8 @@ impl RequestIdentity {
 }
 
 impl HttpState {
-    /// Who sends a request, if there is something for them where it goes. A token that opens nothing is refused even where
-    /// none is needed: whoever sends one does not mean to be the owner.
+    /// The sender of a request, if the place is open to them. An unknown token is refused even where
+    /// none is needed: its sender does not claim to be the owner.
     pub(super) async fn identify_sender(
         &self,
         parts: &Parts,
@@ -149,9 +141,9 @@ impl HttpState {
         Err(Forbidden::new(sender.actor, ForbiddenReason::Closed).into())
     }
 
-    /// Whether somebody without a token is the owner.
+    /// Whether a sender without a token is the owner.
     pub(crate) fn is_at_this_machine(&self, headers: &HeaderMap) -> bool {
-        self.mode == HttpAuthMode::Local && !is_forwarded(headers)
+        self.mode == ServeAuthMode::Local && !is_forwarded(headers)
     }
 
     fn identify_without_token(&self, parts: &Parts) -> Result<RequestIdentity, AuthFailure> {

@@ -99,11 +99,11 @@ impl ClientAddress {
             }
             (false, false) => client(&listed),
         };
-        let said = [
+        let sent = [
             header_items(headers, "x-forwarded-proto").last().map(|word| word == "https"),
             hops.last().and_then(|hop| hop.is_https),
         ];
-        let is_https = said.contains(&Some(true)) && !said.contains(&Some(false));
+        let is_https = sent.contains(&Some(true)) && !sent.contains(&Some(false));
         Ok(Self { ip, is_https })
     }
 }

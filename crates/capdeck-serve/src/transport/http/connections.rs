@@ -287,8 +287,8 @@ mod tests {
             send(&mut client, HEAD).await;
             read_until(&mut client, "here").await;
             pass(29).await;
-            let (begun, rest) = HEAD.split_at(9);
-            send(&mut client, begun).await;
+            let (beginning, rest) = HEAD.split_at(9);
+            send(&mut client, beginning).await;
             pass(9).await;
             send(&mut client, rest).await;
             read_until(&mut client, "here").await;
@@ -297,13 +297,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn half_a_head_is_answered_with_408_and_an_idle_connection_is_closed() {
-        for (first, begun) in [("", "G"), ("", "GET / HT"), (HEAD, "G"), (HEAD, "GET / HT")] {
+        for (first, beginning) in [("", "G"), ("", "GET / HT"), (HEAD, "G"), (HEAD, "GET / HT")] {
             let mut client = client_of(4096);
             send(&mut client, first).await;
             if !first.is_empty() {
                 read_until(&mut client, "here").await;
             }
-            send(&mut client, begun).await;
+            send(&mut client, beginning).await;
             let start = Instant::now();
             let answer = read_to_close(&mut client).await;
             assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");

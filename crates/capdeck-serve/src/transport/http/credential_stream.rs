@@ -14,11 +14,10 @@ use http::{HeaderMap, HeaderValue, header};
 use super::authenticate::bearer_token;
 use crate::{http_state::HttpState, registry_grants::changes, request_actor::RequestActor};
 
-/// How often a credential is looked at although nothing changed: it may be over by then.
+/// How often a credential is checked without a change: it may have expired.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(15);
 
-/// What a stream was opened with. Made of every request and used only where the answer is a stream, so it shares what is there
-/// already.
+/// The credential that a stream was opened with. Built for every request and used only for streams, so it copies nothing.
 pub(super) enum StreamCredential {
     Client(Arc<AuthenticatedClient>),
     Session(Arc<OperatorSession>),
@@ -29,7 +28,7 @@ pub(super) enum StreamCredential {
 }
 
 impl StreamCredential {
-    /// What a request was let in with. Nothing takes the owner's access back while the host runs.
+    /// The credential of a request. The owner's cannot be revoked while the host runs.
     pub(super) fn of(
         actor: &RequestActor,
         session: Option<&Arc<OperatorSession>>,
@@ -65,7 +64,7 @@ impl StreamCredential {
         }
     }
 
-    /// Yields whenever the credential may have been taken back.
+    /// Yields whenever the credential may have been revoked.
     async fn changes(&self, http_state: &HttpState) -> BoxStream<'static, ()> {
         match self {
             Self::Client(_) | Self::Session(_) | Self::OperatorKey(_) => {
@@ -76,10 +75,10 @@ impl StreamCredential {
     }
 
     async fn wait_until_invalid(self, http_state: Arc<HttpState>) {
-        // Listened to before the first look: what is taken back in between is not missed.
+        // Subscribed before the first check, so that no revocation is missed.
         let mut changes = self.changes(&http_state).await;
         while self.is_valid(&http_state).await {
-            // Without news, also when there will be none, the credential is looked at again after a while.
+            // Without changes the credential is checked again after a while.
             let change = async {
                 if changes.next().await.is_none() {
                     std::future::pending::<()>().await;
@@ -92,19 +91,19 @@ impl StreamCredential {
 
 async fn share_changes(http_state: &HttpState) -> BoxStream<'static, ()> {
     let caller = CapsuleCaller::local(CapsuleAuthor::client("capdeck"));
-    let heard = match http_state.host.capsules() {
-        Some(desk) => desk.changes(caller).await.ok(),
+    let changes = match http_state.host.capsules() {
+        Some(service) => service.changes(caller).await.ok(),
         None => None,
     };
-    let Some(heard) = heard else { return stream::pending().boxed() };
+    let Some(changes) = changes else { return stream::pending().boxed() };
     let is_of_shares = |change: CapsuleChange| {
         matches!(change, CapsuleChange::Capsules | CapsuleChange::Missed).then_some(())
     };
-    let each = stream::unfold(heard, async |mut heard| Some((heard.next().await?, heard)));
+    let each = stream::unfold(changes, async |mut changes| Some((changes.next().await?, changes)));
     each.filter_map(move |change| std::future::ready(is_of_shares(change))).boxed()
 }
 
-/// Has an answer end with a credential, if it is a stream. Other answers are over soon.
+/// Ends a streamed response with its credential. Other responses end soon.
 pub(super) fn end_with(
     credential: StreamCredential,
     http_state: &Arc<HttpState>,
@@ -114,6 +113,6 @@ pub(super) fn end_with(
     if kind != Some(&HeaderValue::from_static("text/event-stream")) {
         return response;
     }
-    let over = credential.wait_until_invalid(Arc::clone(http_state));
-    response.map(|body| Body::from_stream(body.into_data_stream().take_until(Box::pin(over))))
+    let end = credential.wait_until_invalid(Arc::clone(http_state));
+    response.map(|body| Body::from_stream(body.into_data_stream().take_until(Box::pin(end))))
 }

@@ -1,9 +1,8 @@
-//! How much somebody may ask for: three buckets that do not affect each other, and a number of requests and of sessions at
-//! once.
+//! Limits of a client's requests: three rates that do not affect each other, and the number of requests, streams and sessions
+//! at once.
 
 use std::{
     collections::HashMap,
-    hash::Hash,
     net::IpAddr,
     sync::Arc,
     time::{Duration, Instant},
@@ -23,7 +22,7 @@ const LIMIT_HEADER: HeaderName = HeaderName::from_static("ratelimit-limit");
 const REMAINING_HEADER: HeaderName = HeaderName::from_static("ratelimit-remaining");
 const RESET_HEADER: HeaderName = HeaderName::from_static("ratelimit-reset");
 
-/// How much somebody may ask for.
+/// The rate limits of the server.
 #[derive(Debug, Clone, Copy)]
 pub struct RateLimits {
     /// Sign-ins, `/oauth/*` and enrollments, per address.
@@ -32,11 +31,11 @@ pub struct RateLimits {
     pub api: BucketRate,
     /// The MCP endpoints, per credential.
     pub mcp: BucketRate,
-    /// How many requests of one credential may be under way at once.
+    /// Maximum concurrent requests of one credential.
     pub concurrent: u32,
-    /// How many MCP sessions of one credential may be open at one endpoint.
+    /// Maximum MCP sessions of one credential at one endpoint.
     pub sessions: u32,
-    /// How many streams of one credential may be open that it listens to with GET.
+    /// Maximum open GET streams of one credential.
     pub streams: u32,
 }
 
@@ -53,18 +52,18 @@ impl Default for RateLimits {
     }
 }
 
-/// Counts what everyone asks for. The person at this machine, where that is enough to be let in, is not counted: there is
-/// nothing to guard the machine's owner from, and agents on the machine work as fast as they can.
+/// Counts requests. Those of the person at this machine are not counted where they need no token: agents on the machine work
+/// as fast as they can.
 pub(super) struct RateLimiter {
-    auth: TokenBuckets<LimiterKey>,
-    api: TokenBuckets<LimiterKey>,
-    mcp: TokenBuckets<LimiterKey>,
-    places: RequestSlots<LimiterKey>,
-    streams: RequestSlots<LimiterKey>,
+    auth: TokenBuckets,
+    api: TokenBuckets,
+    mcp: TokenBuckets,
+    places: RequestSlots,
+    streams: RequestSlots,
     sessions: SessionLimit,
 }
 
-/// By whom is counted.
+/// The client that requests are counted for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum LimiterKey {
     /// The id of a credential, an operator or a share.
@@ -72,12 +71,12 @@ enum LimiterKey {
     Address(Option<IpAddr>),
 }
 
-/// A request that may go on.
+/// An accepted request.
 pub(super) struct CountedRequest {
-    /// What is left; `None` for whoever is not counted.
+    /// `None` for clients that are not counted.
     allowance: Option<RateAllowance>,
-    /// Its place among those under way.
-    held: Option<SlotGuard<LimiterKey>>,
+    /// Its slot among the concurrent requests.
+    held: Option<SlotGuard>,
 }
 
 impl RateLimiter {
@@ -92,7 +91,7 @@ impl RateLimiter {
         }
     }
 
-    /// Counts a request of somebody who is not let in yet, by their address.
+    /// Counts a request of an unknown sender, by the address.
     pub(super) fn count_anonymous(
         &self,
         http_state: &HttpState,
@@ -104,7 +103,7 @@ impl RateLimiter {
         self.count_sign_in(LimiterKey::Address(address(request.extensions())))
     }
 
-    /// Counts a request of a client that is not signed in yet, by a credential of its own that this host issued.
+    /// Counts a request of a client that is not signed in yet, by a credential that this host issued.
     pub(super) fn count_recognized(&self, credential: &str) -> Result<(), Response> {
         self.count_sign_in(LimiterKey::Known(credential.into()))
     }
@@ -114,7 +113,7 @@ impl RateLimiter {
         if allowance.retry_after.is_some() { Err(refuse(&allowance)) } else { Ok(()) }
     }
 
-    /// Counts a request of somebody who is known.
+    /// Counts a request of a known sender.
     pub(super) fn count_authenticated(
         &self,
         http_state: &HttpState,
@@ -130,7 +129,7 @@ impl RateLimiter {
         if allowance.retry_after.is_some() {
             return Err(refuse(&allowance));
         }
-        // Streams that a client listens to stay open for hours, so they have places of their own.
+        // GET streams stay open for hours, so they have their own slots.
         let held = match parts.method {
             Method::GET if is_stream(parts.uri.path()) => {
                 let advice = "too many streams of this credential are open; close some of them";
@@ -147,7 +146,7 @@ impl RateLimiter {
         Ok(CountedRequest { allowance: Some(allowance), held })
     }
 
-    /// Says with a request how many sessions its sender may have. The owner's key may be shared by any number of agents.
+    /// Adds the sender's session limit to a request. The owner's key may be shared by any number of agents.
     pub(super) fn bound_sessions(&self, actor: &RequestActor, extensions: &mut Extensions) {
         if !matches!(actor, RequestActor::Owner) {
             extensions.insert(self.sessions);
@@ -156,7 +155,7 @@ impl RateLimiter {
 }
 
 impl CountedRequest {
-    /// Says in an answer what is left, and keeps the request's place taken while the answer is being read.
+    /// Describes the allowance in a response, and holds the request's slot until the response is read.
     pub(super) fn add_headers(self, mut response: Response) -> Response {
         if let Some(allowance) = &self.allowance {
             describe(response.headers_mut(), allowance);
@@ -209,25 +208,25 @@ fn describe(headers: &mut HeaderMap, allowance: &RateAllowance) {
     headers.insert(RESET_HEADER, (reset.as_secs() + u64::from(reset.subsec_nanos() > 0)).into());
 }
 
-/// Places for requests, some for each key.
-pub(super) struct RequestSlots<K> {
+/// Slots for concurrent requests, for each key.
+struct RequestSlots {
     each: u32,
-    taken: Arc<Mutex<HashMap<K, u32>>>,
+    taken: Arc<Mutex<HashMap<LimiterKey, u32>>>,
 }
 
-/// A place that is taken until this is dropped.
-pub(super) struct SlotGuard<K: Eq + Hash> {
-    key: K,
-    taken: Arc<Mutex<HashMap<K, u32>>>,
+/// A slot that is taken until this is dropped.
+struct SlotGuard {
+    key: LimiterKey,
+    taken: Arc<Mutex<HashMap<LimiterKey, u32>>>,
 }
 
-impl<K: Eq + Hash + Clone> RequestSlots<K> {
-    pub(super) fn new(each: u32) -> Self {
+impl RequestSlots {
+    fn new(each: u32) -> Self {
         Self { each: each.max(1), taken: Arc::default() }
     }
 
-    /// A place, if there is one.
-    pub(super) fn try_acquire(&self, key: &K) -> Option<SlotGuard<K>> {
+    /// A slot, if one is free.
+    fn try_acquire(&self, key: &LimiterKey) -> Option<SlotGuard> {
         let mut taken = self.taken.lock();
         let count = taken.entry(key.clone()).or_insert(0);
         if *count >= self.each {
@@ -238,59 +237,59 @@ impl<K: Eq + Hash + Clone> RequestSlots<K> {
     }
 }
 
-impl<K: Eq + Hash> Drop for SlotGuard<K> {
+impl Drop for SlotGuard {
     fn drop(&mut self) {
         let mut taken = self.taken.lock();
         let left = taken.get_mut(&self.key).map(|count| {
             *count = count.saturating_sub(1);
             *count
         });
-        // Whoever asks for nothing is not remembered.
+        // Idle clients are not stored.
         if left == Some(0) {
             taken.remove(&self.key);
         }
     }
 }
 
-/// How many keys are remembered. Beyond that the buckets that are full again are forgotten, then the least used.
+/// Maximum stored keys. Beyond it, full buckets are dropped, then the least used.
 const MAX_KEYS: usize = 16 * 1024;
 
-/// A rate, and how much of it may come at once.
+/// A rate and its burst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BucketRate {
-    /// How many requests a minute in the long run.
+    /// Requests per minute in the long run.
     pub per_minute: u32,
-    /// How many may come at once.
+    /// Maximum requests at once.
     pub burst: u32,
 }
 
-/// What is left after a request.
+/// The state of a bucket after a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct RateAllowance {
-    /// How many may come at once at most.
-    pub(crate) limit: u32,
-    pub(crate) remaining: u32,
-    /// Until everything may come at once again.
-    pub(crate) reset: Duration,
-    /// How long to wait; `None` when the request is allowed.
-    pub(crate) retry_after: Option<Duration>,
+struct RateAllowance {
+    /// The burst.
+    limit: u32,
+    remaining: u32,
+    /// The time until the bucket is full.
+    reset: Duration,
+    /// The time to wait; `None` when the request is allowed.
+    retry_after: Option<Duration>,
 }
 
 /// Buckets of one rate.
 #[derive(Debug)]
-pub(crate) struct TokenBuckets<K> {
+struct TokenBuckets {
     rate: BucketRate,
-    /// When each bucket is full again. One number says it all: a request moves it by the time that it costs.
-    full_at: Mutex<HashMap<K, Instant>>,
+    /// When each bucket is full again. A request moves this by its cost.
+    full_at: Mutex<HashMap<LimiterKey, Instant>>,
 }
 
-impl<K: Eq + Hash + Clone> TokenBuckets<K> {
-    pub(crate) fn new(rate: BucketRate) -> Self {
+impl TokenBuckets {
+    fn new(rate: BucketRate) -> Self {
         Self { rate, full_at: Mutex::default() }
     }
 
-    /// Takes one request out of a bucket, if there is one in it.
-    pub(crate) fn try_take(&self, key: &K, now: Instant) -> RateAllowance {
+    /// Takes one request from a bucket.
+    fn try_take(&self, key: &LimiterKey, now: Instant) -> RateAllowance {
         let cost = Duration::from_secs(60) / self.rate.per_minute.max(1);
         let whole = cost * self.rate.burst.max(1);
         let mut table = self.full_at.lock();
@@ -317,8 +316,8 @@ impl<K: Eq + Hash + Clone> TokenBuckets<K> {
     }
 }
 
-/// Forgets who has asked for nothing lately; when everyone has, whoever owes least.
-fn make_room<K: Eq + Hash + Clone>(table: &mut HashMap<K, Instant>, now: Instant) {
+/// Drops idle clients; when all are active, the least active half.
+fn make_room(table: &mut HashMap<LimiterKey, Instant>, now: Instant) {
     table.retain(|_, full_at| *full_at > now);
     if table.len() < MAX_KEYS {
         return;
@@ -333,18 +332,22 @@ fn make_room<K: Eq + Hash + Clone>(table: &mut HashMap<K, Instant>, now: Instant
 mod tests {
     use super::*;
 
+    fn key(id: &str) -> LimiterKey {
+        LimiterKey::Known(id.into())
+    }
+
     #[test]
     fn a_place_is_free_again_when_it_is_dropped() {
         let places = RequestSlots::new(2);
-        let first = places.try_acquire(&"a");
-        let second = places.try_acquire(&"a");
+        let first = places.try_acquire(&key("a"));
+        let second = places.try_acquire(&key("a"));
         assert!(first.is_some() && second.is_some());
-        assert!(places.try_acquire(&"a").is_none());
-        assert!(places.try_acquire(&"b").is_some(), "others are not affected");
+        assert!(places.try_acquire(&key("a")).is_none());
+        assert!(places.try_acquire(&key("b")).is_some(), "others are not affected");
         drop(first);
-        assert!(places.try_acquire(&"a").is_some());
+        assert!(places.try_acquire(&key("a")).is_some());
         drop(second);
-        assert!(places.taken.lock().is_empty(), "nobody is remembered");
+        assert!(places.taken.lock().is_empty(), "idle clients are not stored");
     }
 }
 
@@ -352,28 +355,36 @@ mod tests {
 mod token_buckets_tests {
     use super::*;
 
+    fn key(id: &str) -> LimiterKey {
+        LimiterKey::Known(id.into())
+    }
+
     const RATE: BucketRate = BucketRate { per_minute: 60, burst: 3 };
 
     #[test]
     fn a_burst_is_allowed_and_then_the_rate() {
         let (buckets, start) = (TokenBuckets::new(RATE), Instant::now());
-        let left: Vec<u32> = (0..3).map(|_| buckets.try_take(&"a", start).remaining).collect();
+        let left: Vec<u32> = (0..3).map(|_| buckets.try_take(&key("a"), start).remaining).collect();
         assert_eq!(left, [2, 1, 0]);
-        let refused = buckets.try_take(&"a", start);
+        let refused = buckets.try_take(&key("a"), start);
         assert_eq!(refused.retry_after, Some(Duration::from_secs(1)));
-        assert_eq!(buckets.try_take(&"b", start).retry_after, None, "others are not affected");
+        assert_eq!(buckets.try_take(&key("b"), start).retry_after, None, "others are not affected");
         let soon = start + Duration::from_millis(999);
-        assert_eq!(buckets.try_take(&"a", soon).retry_after, Some(Duration::from_millis(1)));
-        assert_eq!(buckets.try_take(&"a", start + Duration::from_secs(1)).retry_after, None);
+        assert_eq!(buckets.try_take(&key("a"), soon).retry_after, Some(Duration::from_millis(1)));
+        assert_eq!(buckets.try_take(&key("a"), start + Duration::from_secs(1)).retry_after, None);
         let late = start + Duration::from_secs(3600);
-        assert_eq!(buckets.try_take(&"a", late).remaining, 2, "no more than a burst is saved up");
+        assert_eq!(
+            buckets.try_take(&key("a"), late).remaining,
+            2,
+            "no more than a burst is saved up"
+        );
     }
 
     #[test]
     fn the_table_stays_small() {
         let (buckets, start) = (TokenBuckets::new(RATE), Instant::now());
-        for key in 0..3 * MAX_KEYS {
-            assert_eq!(buckets.try_take(&key, start).retry_after, None);
+        for number in 0..3 * MAX_KEYS {
+            assert_eq!(buckets.try_take(&key(&number.to_string()), start).retry_after, None);
         }
         assert!(buckets.full_at.lock().len() <= MAX_KEYS);
     }

@@ -298,7 +298,7 @@ type BodyError = Box<dyn std::error::Error + Send + Sync>;
 pub(super) struct RequestBody {
     /// `Some` until dropped.
     incoming: Option<IncomingBody>,
-    begun: Instant,
+    started: Instant,
     /// The client waits for `100 Continue`.
     is_on_demand: bool,
 }
@@ -320,14 +320,14 @@ impl RequestBody {
         request: u64,
     ) -> Self {
         let incoming = IncomingBody { body, counted: None, progress, request, is_over: false };
-        Self { incoming: Some(incoming), begun: Instant::now(), is_on_demand }
+        Self { incoming: Some(incoming), started: Instant::now(), is_on_demand }
     }
 }
 
 impl Drop for RequestBody {
     fn drop(&mut self) {
         if let Some(incoming) = self.incoming.take().filter(|incoming| !incoming.is_over()) {
-            incoming.finish_unread(self.begun, self.is_on_demand);
+            incoming.finish_unread(self.started, self.is_on_demand);
         }
     }
 }
@@ -337,9 +337,9 @@ impl IncomingBody {
     ///
     /// Most error responses need only the head, and many clients send the body in a separate packet. If the connection were
     /// closed because of it, the client would notice only when its next request is lost.
-    fn finish_unread(mut self, begun: Instant, is_on_demand: bool) {
+    fn finish_unread(mut self, started: Instant, is_on_demand: bool) {
         let (progress, request) = (self.progress.clone(), self.request);
-        let deadline = begun + progress.0.limits.body_timeout;
+        let deadline = started + progress.0.limits.body_timeout;
         let is_long = self.body.size_hint().lower() > MAX_UNREAD_BYTES;
         if is_on_demand || is_long || deadline <= Instant::now() {
             progress.end_with_request(request);

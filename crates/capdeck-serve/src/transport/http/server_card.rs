@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use axum::{
     Extension, Router,
-    extract::{Path, State},
+    extract::{MatchedPath, Path, State},
     response::{IntoResponse, Response},
     routing::get,
 };
@@ -21,66 +21,72 @@ use crate::http_state::HttpState;
 const MEDIA_TYPE: &str = "application/mcp-server-card+json";
 const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json";
 
+const SERVER_PATH: &str = "/servers/{id}/mcp/server-card";
+const VIEW_PATH: &str = "/views/{name}/mcp/server-card";
+
 pub(super) fn routes() -> Router<Arc<HttpState>> {
     Router::new()
-        .route("/mcp/server-card", get(deck))
-        .route("/servers/{id}/mcp/server-card", get(one_server))
-        .route("/views/{name}/mcp/server-card", get(one_view))
+        .route("/mcp/server-card", get(server_card))
+        .route(SERVER_PATH, get(server_card))
+        .route(VIEW_PATH, get(server_card))
 }
 
-async fn deck(
+async fn server_card(
     State(http_state): State<Arc<HttpState>>,
-    address: Option<Extension<ClientAddress>>,
-    headers: HeaderMap,
-) -> Response {
-    let description = "Capabilities of one person's deck, found with search and called by name";
-    let issuer = http_state.issuer(&headers, address.as_deref().copied());
-    respond(&card(&http_state, "deck", "Capdeck", description, &format!("{issuer}/mcp")))
-}
-
-async fn one_server(
-    State(http_state): State<Arc<HttpState>>,
-    Path(id): Path<String>,
+    route: MatchedPath,
+    name: Option<Path<String>>,
     Extension(principal): Extension<SessionOwner>,
     access: Option<Extension<SharedAccess>>,
     address: Option<Extension<ClientAddress>>,
     headers: HeaderMap,
 ) -> Response {
-    let catalog =
-        http_state.host.known_to(&principal.0, access.map(|source| source.access()).as_deref());
-    let Some(capability) = catalog.get(&id).filter(|one| one.may_be_served_alone()) else {
-        return (StatusCode::NOT_FOUND, format!("there is no capability `{id}`\n")).into_response();
-    };
-    let definition = &capability.definition;
+    let host = &http_state.host;
+    let access = access.map(|source| source.access());
     let issuer = http_state.issuer(&headers, address.as_deref().copied());
-    let url = format!("{issuer}/servers/{id}/mcp");
-    respond(&card(&http_state, &id, &definition.name, &definition.description, &url))
+    let name = name.map(|Path(name)| name).unwrap_or_default();
+    let not_found = |kind: &str| {
+        (StatusCode::NOT_FOUND, format!("there is no {kind} `{name}`\n")).into_response()
+    };
+    let card = |name: &str, title: &str, description: &str, path: &str| {
+        let url = format!("{issuer}{path}");
+        respond(&card(&host.settings().version, name, title, description, &url))
+    };
+    match route.as_str() {
+        SERVER_PATH => {
+            let catalog = host.known_to(&principal.0, access.as_deref());
+            let Some(capability) = catalog.get(&name).filter(|one| one.may_be_served_alone())
+            else {
+                return not_found("capability");
+            };
+            let definition = &capability.definition;
+            let path = format!("/servers/{name}/mcp");
+            card(&name, &definition.name, &definition.description, &path)
+        }
+        VIEW_PATH => {
+            let catalog = host.catalog();
+            let exists = host.has_view(&name, access.as_deref());
+            let Some(view) = catalog.parts().views.get(&name).filter(|_| exists) else {
+                return not_found("view");
+            };
+            let description = view.description.as_deref();
+            let description = description.unwrap_or("A part of one person's deck");
+            card(&name, &name, description, &format!("/views/{name}/mcp"))
+        }
+        _ => {
+            let description =
+                "Capabilities of one person's deck, found with search and called by name";
+            card("deck", "Capdeck", description, "/mcp")
+        }
+    }
 }
 
-async fn one_view(
-    State(http_state): State<Arc<HttpState>>,
-    Path(name): Path<String>,
-    access: Option<Extension<SharedAccess>>,
-    address: Option<Extension<ClientAddress>>,
-    headers: HeaderMap,
-) -> Response {
-    let catalog = http_state.host.catalog();
-    let exists = http_state.host.has_view(&name, access.map(|source| source.access()).as_deref());
-    let Some(view) = catalog.parts().views.get(&name).filter(|_| exists) else {
-        return (StatusCode::NOT_FOUND, format!("there is no view `{name}`\n")).into_response();
-    };
-    let description = view.description.as_deref().unwrap_or("A part of one person's deck");
-    let issuer = http_state.issuer(&headers, address.as_deref().copied());
-    respond(&card(&http_state, &name, &name, description, &format!("{issuer}/views/{name}/mcp")))
-}
-
-fn card(http_state: &HttpState, name: &str, title: &str, description: &str, url: &str) -> Value {
+fn card(version: &str, name: &str, title: &str, description: &str, url: &str) -> Value {
     let versions: Vec<&str> =
         ProtocolRevision::SUPPORTED.iter().map(|revision| revision.as_str()).collect();
     json!({
         "$schema": SCHEMA,
         "name": format!("local.capdeck/{name}"),
-        "version": http_state.host.settings().version,
+        "version": version,
         "title": title,
         "description": description,
         "remotes": [

@@ -195,20 +195,21 @@ mod tests {
     #[derive(Clone)]
     struct Source {
         recent: RecentValue<usize>,
-        begun: Arc<AtomicUsize>,
+        started_count: Arc<AtomicUsize>,
         permits: Arc<Semaphore>,
     }
 
     impl Source {
         fn new() -> Self {
-            let (begun, permits) = (Arc::default(), Arc::new(Semaphore::new(0)));
-            Self { recent: RecentValue::new(MAX_AGE), begun, permits }
+            let (started_count, permits) = (Arc::default(), Arc::new(Semaphore::new(0)));
+            Self { recent: RecentValue::new(MAX_AGE), started_count, permits }
         }
 
         async fn get(&self) -> usize {
-            let (begun, permits) = (Arc::clone(&self.begun), Arc::clone(&self.permits));
+            let (started_count, permits) =
+                (Arc::clone(&self.started_count), Arc::clone(&self.permits));
             let finding = async move {
-                let number = begun.fetch_add(1, Ordering::SeqCst) + 1;
+                let number = started_count.fetch_add(1, Ordering::SeqCst) + 1;
                 permits.acquire().await.unwrap().forget();
                 number
             };
@@ -234,7 +235,7 @@ mod tests {
         advance(Duration::from_millis(1)).await;
         source.permits.add_permits(1);
         assert_eq!(source.get().await, 2);
-        assert_eq!(source.begun.load(Ordering::SeqCst), 2);
+        assert_eq!(source.started_count.load(Ordering::SeqCst), 2);
     }
 
     #[tokio::test(start_paused = true)]
@@ -248,7 +249,7 @@ mod tests {
             asking.abort();
             assert!(asking.await.unwrap_err().is_cancelled());
         }
-        assert_eq!(source.begun.load(Ordering::SeqCst), 1);
+        assert_eq!(source.started_count.load(Ordering::SeqCst), 1);
         source.permits.add_permits(1);
         assert_eq!(source.get().await, 1);
     }

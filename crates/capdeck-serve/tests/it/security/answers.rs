@@ -1,7 +1,7 @@
 //! What is told: tokens, scopes, lists that are somebody's own, and what can be changed over HTTP at all.
 
 use capdeck_definition::Exposure;
-use capdeck_serve::HttpAuthMode;
+use capdeck_serve::ServeAuthMode;
 use capdeck_test::{FakeApi, FakeApiReply, FakeEra, FakePlan};
 use serde_json::{Value, json};
 
@@ -116,7 +116,7 @@ fn security_18_what_a_client_is_shown_is_its_own() {
     let served = Setting::of(&plan)
         .exposure(Exposure::Direct)
         .registry()
-        .auth(HttpAuthMode::Required)
+        .auth(ServeAuthMode::Required)
         .key(KEY)
         .rates(many())
         .serve();

@@ -1,7 +1,7 @@
 //! What clients send about themselves stays here: no server behind this host sees a token, a cookie or a header of theirs.
 
 use capdeck_definition::Exposure;
-use capdeck_serve::HttpAuthMode;
+use capdeck_serve::ServeAuthMode;
 use capdeck_test::{FakeApi, FakeApiReply, FakePlan};
 use serde_json::json;
 
@@ -28,7 +28,7 @@ fn security_05_no_server_over_http_sees_what_the_client_sent() {
         )
         .exposure(Exposure::Direct)
         .registry()
-        .auth(HttpAuthMode::Required)
+        .auth(ServeAuthMode::Required)
         .key(KEY)
         .rates(many())
         .serve();

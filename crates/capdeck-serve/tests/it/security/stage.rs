@@ -2,7 +2,7 @@
 
 use capdeck_auth::inbound::{EventCaller, NewOperator, OperatorRole, RegistryClock};
 use capdeck_definition::Exposure;
-use capdeck_serve::{BucketRate, HttpAuthMode, RateLimits};
+use capdeck_serve::{BucketRate, RateLimits, ServeAuthMode};
 use capdeck_test::{FakePlan, HttpReply};
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ pub(super) fn setting() -> Setting {
         .server("other", &FakePlan::default())
         .exposure(Exposure::Direct)
         .registry()
-        .auth(HttpAuthMode::Required)
+        .auth(ServeAuthMode::Required)
         .key(KEY)
         .rates(many())
         .failed_credentials(1_000_000)

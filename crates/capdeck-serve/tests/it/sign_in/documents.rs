@@ -1,7 +1,7 @@
 //! Documents at well-known places, and the challenges that lead to them.
 
 use capdeck_definition::Exposure;
-use capdeck_serve::HttpAuthMode;
+use capdeck_serve::ServeAuthMode;
 use capdeck_test::FakePlan;
 use serde_json::json;
 
@@ -69,7 +69,7 @@ fn the_public_address_is_the_issuer() {
 #[test]
 fn a_refused_client_hears_where_to_sign_in_and_for_what() {
     let setting = Setting::of(&FakePlan::default()).exposure(Exposure::Direct).registry();
-    let served = setting.auth(HttpAuthMode::Required).key(KEY).serve();
+    let served = setting.auth(ServeAuthMode::Required).key(KEY).serve();
     let mut browser = Browser::new(&served);
     for (path, scope) in [
         ("/mcp", "deck:read deck:call capsule:read"),

@@ -6,7 +6,7 @@ use capdeck_auth::inbound::{
     EventCaller, NewOperator, OperatorAccount, OperatorRole, OperatorSubject, OperatorUpdate,
     RegistryEvent, SignUpDomains,
 };
-use capdeck_serve::{HttpAuthMode, OidcSettings};
+use capdeck_serve::{OidcSettings, ServeAuthMode};
 use capdeck_test::HttpReply;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::Receiver;
@@ -38,7 +38,7 @@ impl Stage {
         let provider = Provider::start();
         let mut settings = provider.settings();
         change(&mut settings);
-        let setting = setting.registry().auth(HttpAuthMode::Required).key(KEY).oidc(settings);
+        let setting = setting.registry().auth(ServeAuthMode::Required).key(KEY).oidc(settings);
         let served = setting.serve();
         let subject = OperatorSubject {
             issuer: provider.url.clone(),
@@ -369,7 +369,7 @@ fn the_page_before_consent_offers_the_provider_too() {
 
 #[test]
 fn a_host_without_a_provider_or_with_a_broken_one_says_so() {
-    let plain = Setting::new().registry().auth(HttpAuthMode::Required).key(KEY).serve();
+    let plain = Setting::new().registry().auth(ServeAuthMode::Required).key(KEY).serve();
     let mut browser = Browser::new(&plain);
     assert_eq!(body(&browser.get("/api/sign-in")), json!({"provider": null}));
     assert_refused(&browser.get(BEGIN), 404, "has no OpenID provider");

@@ -5,7 +5,7 @@ use capdeck_auth::inbound::{
     RequestQuery, RequestStatus,
 };
 use capdeck_host::{CapsuleAuthor, CapsuleCaller, CapsuleServiceExt as _, CreateCapsuleRequest};
-use capdeck_serve::{BucketRate, HttpAuthMode, RateLimits};
+use capdeck_serve::{BucketRate, RateLimits, ServeAuthMode};
 use serde_json::{Value, json};
 
 use super::browser::{Browser, body, hello};
@@ -14,7 +14,7 @@ use crate::served::{Served, Setting};
 const KEY: &str = "open-sesame-0123456789";
 
 fn stage() -> Served {
-    let served = Setting::new().registry().auth(HttpAuthMode::Required).key(KEY).serve();
+    let served = Setting::new().registry().auth(ServeAuthMode::Required).key(KEY).serve();
     for name in ["team", "secret"] {
         let (name, description) = (name.to_owned(), None);
         let create = CreateCapsuleRequest { name, description, visibility: None };
@@ -187,7 +187,7 @@ fn sign_ups_of_one_address_are_bounded_and_denied_at_once() {
     let much = BucketRate { per_minute: 100_000, burst: 10_000 };
     let rates = RateLimits { auth: much, ..RateLimits::default() };
     let served =
-        Setting::new().registry().auth(HttpAuthMode::Required).key(KEY).rates(rates).serve();
+        Setting::new().registry().auth(ServeAuthMode::Required).key(KEY).rates(rates).serve();
     let mut browser = Browser::new(&served);
     let mut sign_up = |number: usize| {
         let wanted = json!({"client_id": format!("robot-{number}"), "deck": {}});

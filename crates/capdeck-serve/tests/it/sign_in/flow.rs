@@ -1,7 +1,7 @@
 //! The whole way: a client registers, a person decides, tokens open what was granted.
 
 use capdeck_definition::Exposure;
-use capdeck_serve::HttpAuthMode;
+use capdeck_serve::ServeAuthMode;
 use capdeck_test::FakePlan;
 use serde_json::json;
 
@@ -56,7 +56,7 @@ fn a_client_signs_in_and_sees_what_was_chosen() {
 
 #[test]
 fn an_operator_signs_in_before_deciding() {
-    let served = two_servers().auth(HttpAuthMode::Required).key(KEY).serve();
+    let served = two_servers().auth(ServeAuthMode::Required).key(KEY).serve();
     let mut browser = Browser::with_key(&served, KEY);
     let choices = [("scope", "deck:call"), ("scope", "deck:read"), ("deck", "all")];
     let tokens = browser.sign_in("/mcp", "deck:read deck:call", &choices);

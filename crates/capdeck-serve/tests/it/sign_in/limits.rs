@@ -2,7 +2,7 @@
 
 use capdeck_auth::inbound::{EventCaller, NewOperator, OperatorRole};
 use capdeck_definition::Exposure;
-use capdeck_serve::{BucketRate, HttpAuthMode, RateLimits};
+use capdeck_serve::{BucketRate, RateLimits, ServeAuthMode};
 use capdeck_test::FakePlan;
 use serde_json::json;
 
@@ -21,7 +21,7 @@ fn limited() -> Served {
     Setting::of(&FakePlan::default())
         .exposure(Exposure::Direct)
         .registry()
-        .auth(HttpAuthMode::Required)
+        .auth(ServeAuthMode::Required)
         .key(KEY)
         .rates(rates)
         .serve()
@@ -89,7 +89,7 @@ fn streams_of_a_credential_are_bounded() {
         RateLimits { auth: much, api: much, mcp: much, concurrent: 8, sessions: 64, streams: 2 };
     let served = Setting::of(&FakePlan::default())
         .registry()
-        .auth(HttpAuthMode::Required)
+        .auth(ServeAuthMode::Required)
         .key(KEY)
         .rates(rates)
         .serve();

@@ -1,7 +1,7 @@
 //! Operators sign in and out with a key, and what their cookie is good for.
 
 use capdeck_auth::inbound::{EventCaller, NewOperator, OperatorRole};
-use capdeck_serve::HttpAuthMode;
+use capdeck_serve::ServeAuthMode;
 use serde_json::json;
 
 use super::browser::{Browser, REDIRECT, body, hello};
@@ -10,7 +10,7 @@ use crate::served::{Served, Setting};
 const KEY: &str = "open-sesame-0123456789";
 
 fn required() -> Served {
-    Setting::new().registry().auth(HttpAuthMode::Required).key(KEY).serve()
+    Setting::new().registry().auth(ServeAuthMode::Required).key(KEY).serve()
 }
 
 fn operator(served: &Served, name: &str, role: OperatorRole) -> String {
@@ -114,7 +114,7 @@ fn wrong_keys_are_told_nothing_and_have_to_wait() {
 fn a_member_cannot_give_what_others_decide_about() {
     let served = Setting::of(&capdeck_test::FakePlan::default())
         .registry()
-        .auth(HttpAuthMode::Required)
+        .auth(ServeAuthMode::Required)
         .key(KEY)
         .serve();
     let key: &'static str = operator(&served, "Ada", OperatorRole::Member).leak();

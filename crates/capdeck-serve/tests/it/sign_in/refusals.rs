@@ -1,7 +1,7 @@
 //! Requests that are wrong, forged, replayed or too large. Nobody is sent to an address that is not the client's.
 
 use capdeck_definition::Exposure;
-use capdeck_serve::HttpAuthMode;
+use capdeck_serve::ServeAuthMode;
 use capdeck_test::FakePlan;
 use serde_json::json;
 
@@ -160,7 +160,7 @@ fn security_02_a_decision_needs_the_page_that_it_is_about() {
     let served = Setting::of(&FakePlan::default())
         .exposure(Exposure::Direct)
         .registry()
-        .auth(HttpAuthMode::Required)
+        .auth(ServeAuthMode::Required)
         .key(KEY)
         .serve();
     let mut browser = Browser::with_key(&served, KEY);

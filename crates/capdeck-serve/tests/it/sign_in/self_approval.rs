@@ -2,7 +2,7 @@
 
 use capdeck_auth::inbound::{ApprovalMode, EventCaller, GrantPolicy};
 use capdeck_host::CapsuleVisibility;
-use capdeck_serve::HttpAuthMode;
+use capdeck_serve::ServeAuthMode;
 use capdeck_test::{FakePlan, HttpReply};
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ struct Person {
 
 impl Office {
     fn new() -> Self {
-        let setting = Setting::of(&FakePlan::default()).registry().auth(HttpAuthMode::Required);
+        let setting = Setting::of(&FakePlan::default()).registry().auth(ServeAuthMode::Required);
         let served = setting.key(KEY).trusted_proxy("127.0.0.1").serve();
         let office = Self { served };
         let mut admin = office.admin(OFFICE);

@@ -1,4 +1,4 @@
-//! Which parts of the host are open to whom.
+//! The parts of the host, and the senders that may use them.
 
 use axum::response::{IntoResponse, Response};
 use capdeck_auth::inbound::OperatorRole;
@@ -38,7 +38,7 @@ pub(in super::super) fn is_stream(path: &str) -> bool {
     path == "/api/activity" || matches!(HttpArea::at(path), HttpArea::Capsules | HttpArea::Deck)
 }
 
-/// Whether somebody has something to look for there.
+/// Whether a sender may use an area.
 pub(super) fn is_open_to(area: HttpArea, actor: &RequestActor) -> bool {
     match actor {
         RequestActor::Owner => true,
@@ -54,7 +54,7 @@ pub(super) fn is_open_to(area: HttpArea, actor: &RequestActor) -> bool {
     }
 }
 
-/// Says where somebody should go instead.
+/// Names the place that is open to the sender.
 pub(super) fn refuse(actor: &RequestActor) -> Response {
     let advice = match actor {
         RequestActor::Share(_) => "this token opens a capsule, at /mcp or /mcp/<capsule>\n",

@@ -1,4 +1,4 @@
-//! What somebody is told who is not let in: where to sign in, and for what; or that they may not do this.
+//! Responses to refused senders: where to sign in and for what, or that the request is forbidden.
 
 use axum::response::{IntoResponse, Response};
 use capdeck_auth::inbound::{FailedAttempt, Scopes};
@@ -16,7 +16,7 @@ use crate::{
 pub(crate) fn unauthorized(http_state: &HttpState, parts: &Parts) -> Response {
     let has_token = parts.headers.contains_key(header::AUTHORIZATION);
     let mut challenge = "Bearer realm=\"capdeck\"".to_owned();
-    // Without the registry nobody can sign in, so there is nothing to point to.
+    // Without the registry there is no sign-in to point to.
     if http_state.registry().is_some() {
         let issuer = http_state.issuer(&parts.headers, parts.extensions.get().copied());
         let resource = OauthResource::at(parts.uri.path());
@@ -99,7 +99,7 @@ impl Forbidden {
         Self { actor, reason }
     }
 
-    /// The word for the reason in the audit.
+    /// The code of the reason in the audit.
     fn code(&self) -> &'static str {
         match self.reason {
             ForbiddenReason::NoCsrf => "csrf_required",
