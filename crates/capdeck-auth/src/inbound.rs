@@ -63,7 +63,7 @@ pub use self::{
         ADMIN_OPERATOR, AuthenticatedOperator, IssuedOperatorKey, LOCAL_OPERATOR, NewOperator,
         Operator, OperatorAccount, OperatorSubject, OperatorUpdate, SignUpDomains,
     },
-    options::{RegistryClock, RegistryLifetimes, RegistryLimits, RegistryOptions},
+    options::{RegistryLifetimes, RegistryLimits, RegistryOptions},
     policy::{ApprovalMode, GrantPolicy, GrantRule, IpNetwork, RuleAction, RuleMatch},
     profile::{AccessProfile, ProfileTerms},
     records::LastUseTime,

@@ -6,12 +6,12 @@ use std::{
     sync::Arc,
 };
 
+use capdeck_storage::{FileLock, FileReaders, is_open_to_others, read_if_exists, replace_file};
 use zeroize::Zeroizing;
 
 use crate::{
     KeyringStore, Secret,
     keyring::{KeyringError, SystemKeyring},
-    private_file,
     sealing_key::{RandomnessError, SealingKey},
 };
 
@@ -154,7 +154,7 @@ impl KeySource {
             return Ok(found);
         }
         // Two processes that start at the same time must not create two keys.
-        let _held = private_file::lock_file(&self.own.with_extension("lock"))
+        let _held = FileLock::wait(&self.own.with_extension("lock"))
             .map_err(|error| failed(&self.own, &error))?;
         if let Some(found) = self.find()? {
             return Ok(found);
@@ -258,13 +258,13 @@ pub(crate) fn write_keys(path: &Path, keys: &[StoredKey]) -> Result<(), KeyError
         }
         text.push('\n');
     }
-    private_file::write(path, text.as_bytes()).map_err(|error| failed(path, &error))
+    replace_file(path, text.as_bytes(), FileReaders::Owner).map_err(|error| failed(path, &error))
 }
 
 fn read_keys(path: &Path, keyring: &dyn KeyringStore) -> Result<Option<Vec<StoredKey>>, KeyError> {
-    let bytes = private_file::read(path).map_err(|error| failed(path, &error))?;
+    let bytes = read_if_exists(path).map_err(|error| failed(path, &error))?;
     let Some(bytes) = bytes.map(Zeroizing::new) else { return Ok(None) };
-    if private_file::is_open_to_others(path).map_err(|error| failed(path, &error))? {
+    if is_open_to_others(path).map_err(|error| failed(path, &error))? {
         return Err(KeyError::OpenToOthers { path: path.display().to_string() });
     }
     let no_key = || KeyError::NotAKey { place: quoted_path(path) };

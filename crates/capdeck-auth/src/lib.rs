@@ -14,7 +14,6 @@ mod key_source;
 mod keyring;
 mod outbound;
 mod pkce;
-mod private_file;
 mod scrub;
 mod sealed_folder;
 mod sealing_key;

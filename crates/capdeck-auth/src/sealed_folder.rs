@@ -2,13 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
+use capdeck_storage::{
+    FileLock, FileReaders, StagedFile, is_open_to_others, read_if_exists, remove_if_exists,
+    stage_file,
+};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use zeroize::Zeroizing;
 
 use crate::{
     KeyError,
     key_source::{ActiveKeys, KeySource},
-    private_file::{self, FileLock, StagedFile},
     sealing_key::SealingKey,
 };
 
@@ -105,7 +108,7 @@ impl SealedFolder {
             let ring = self.keys.find_or_make()?;
             let key = in_force(&ring)?;
             self.stage(name, bytes, key)?
-                .put()
+                .replace()
                 .map_err(|error| failed(&self.path(name), &error))?;
             // A rotation that started in between may have passed this file already.
             let now = self.keys.find_or_make()?;
@@ -127,27 +130,27 @@ impl SealedFolder {
         let mut text = serde_json::to_vec_pretty(&envelope)
             .map_err(|error| failed(&path, &std::io::Error::other(error)))?;
         text.push(b'\n');
-        private_file::stage(&path, &text).map_err(|error| failed(&path, &error))
+        stage_file(&path, &text, FileReaders::Owner).map_err(|error| failed(&path, &error))
     }
 
     pub(crate) fn remove(&self, name: &str) -> Result<bool, SealedError> {
         let path = self.path(name);
-        private_file::remove(&path).map_err(|error| failed(&path, &error))
+        remove_if_exists(&path).map_err(|error| failed(&path, &error))
     }
 
     pub(crate) fn lock(&self, name: &str) -> Result<FileLock, SealedError> {
         let lock = self.path(name).with_extension("lock");
-        private_file::lock_file(&lock).map_err(|error| failed(&lock, &error))
+        FileLock::wait(&lock).map_err(|error| failed(&lock, &error))
     }
 
     pub(crate) fn try_hold(&self, name: &str) -> Option<FileLock> {
-        private_file::try_hold(&self.path(name).with_extension("lock")).ok().flatten()
+        FileLock::try_take(&self.path(name).with_extension("lock")).ok().flatten()
     }
 
     /// Returns the key id of a file; `None` when it is not encrypted.
     pub(crate) fn key_id(&self, name: &str) -> Result<Option<String>, SealedError> {
         let path = self.path(name);
-        let bytes = private_file::read(&path).map_err(|error| failed(&path, &error))?;
+        let bytes = read_if_exists(&path).map_err(|error| failed(&path, &error))?;
         let envelope =
             bytes.and_then(|bytes| serde_json::from_slice::<SealedEnvelope>(&bytes).ok());
         Ok(envelope.map(|envelope| envelope.key))
@@ -180,9 +183,9 @@ impl SealedFolder {
     fn load_once(&self, name: &str) -> Result<Option<SealedContent>, SealedError> {
         let path = self.path(name);
         let damaged = |reason| self.damaged(name, reason);
-        let bytes = private_file::read(&path).map_err(|error| failed(&path, &error))?;
+        let bytes = read_if_exists(&path).map_err(|error| failed(&path, &error))?;
         let Some(bytes) = bytes.map(Zeroizing::new) else { return Ok(None) };
-        if private_file::is_open_to_others(&path).map_err(|error| failed(&path, &error))? {
+        if is_open_to_others(&path).map_err(|error| failed(&path, &error))? {
             return Err(SealedError::OpenToOthers { path: path.display().to_string() });
         }
         let Ok(envelope) = serde_json::from_slice::<SealedEnvelope>(&bytes) else {

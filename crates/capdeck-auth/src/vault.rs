@@ -12,6 +12,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use capdeck_storage::FileLock;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, Zeroizing};
 
@@ -27,7 +28,6 @@ use self::{
 use crate::{
     KeySettings, Secret,
     key_source::KeySource,
-    private_file::{self, FileLock},
     sealed_folder::{SealedError, SealedFolder},
 };
 
@@ -195,7 +195,7 @@ impl Vault {
 
     fn lock(&self) -> VaultResult<FileLock> {
         let lock = self.folder().join("vault.lock");
-        private_file::lock_file(&lock).map_err(|error| {
+        FileLock::wait(&lock).map_err(|error| {
             let path = lock.display().to_string();
             SealedError::File { path, reason: error.to_string() }.into()
         })

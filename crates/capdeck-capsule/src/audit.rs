@@ -11,6 +11,7 @@ mod verify;
 
 use std::{collections::HashSet, io, path::PathBuf};
 
+use capdeck_storage::WallClock;
 use jiff::civil::Date;
 use parking_lot::Mutex;
 
@@ -23,8 +24,7 @@ pub use {
 
 use self::chain::AuditChain;
 use crate::{
-    AuditMode, CapsuleAuthor, StoreClock, StoreError, StoreOptions, WriteDurability,
-    file_store::StoreDisk,
+    AuditMode, CapsuleAuthor, StoreError, StoreOptions, WriteDurability, file_store::StoreDisk,
 };
 
 /// The hash before the first line.
@@ -38,7 +38,7 @@ pub(crate) struct ChainedAuditLog {
     inner: Mutex<AuditLogState>,
     mode: AuditMode,
     durability: WriteDurability,
-    clock: StoreClock,
+    clock: WallClock,
 }
 
 #[derive(Debug)]
@@ -188,7 +188,7 @@ impl AuditMode {
 }
 
 impl AuditLogState {
-    fn settle(&mut self, clock: &StoreClock) -> io::Result<()> {
+    fn settle(&mut self, clock: &WallClock) -> io::Result<()> {
         if self.pending.is_empty() {
             return Ok(());
         }

@@ -10,6 +10,7 @@ mod writing;
 use std::{future::poll_fn, io, sync::Arc, task::Poll};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use capdeck_storage::WallClock;
 use jiff::civil::Date;
 
 pub use prompts::{EntryPrompt, PromptArgument};
@@ -17,7 +18,7 @@ pub use prompts::{EntryPrompt, PromptArgument};
 use self::scoped_store::ScopedStore;
 use crate::{
     AnchorProject, AnchorReport, AuditLogLine, AuditOutcome, BlobRef, CapsuleAccess, CapsuleAuthor,
-    CapsuleInfo, ChangeAuthor, Entry, EntryUri, PrunedLines, Role, Store, StoreClock, StoreError,
+    CapsuleInfo, ChangeAuthor, Entry, EntryUri, PrunedLines, Role, Store, StoreError,
     audit::ChainedAuditLog,
     blocking::{blocking, finished},
     neutralise,
@@ -77,7 +78,7 @@ impl CapsuleHandle {
         access: CapsuleAccess,
         audit: Option<Arc<ChainedAuditLog>>,
         author: CapsuleAuthor,
-        clock: StoreClock,
+        clock: WallClock,
     ) -> Self {
         let by = ChangeAuthor { author: Arc::new(author), role: access.role };
         let (capsule, access) = (Arc::new(capsule), Arc::new(access));

@@ -5,16 +5,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use capdeck_storage::read_if_exists;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{
-    StoreError,
-    file_store::{StoreDisk, read_file},
-    trust::is_line,
-};
+use crate::{StoreError, file_store::StoreDisk, trust::is_line};
 
 const MAX_NAME: usize = 100;
 const MAX_DESCRIPTION: usize = 1_000;
@@ -105,7 +102,7 @@ pub(crate) struct RecordFile<T> {
 impl<T: Clone + Serialize + DeserializeOwned> RecordFile<T> {
     pub(crate) fn load(path: &Path) -> Result<Self, StoreError> {
         let failed = || StoreError::io(format!("read `{}`", path.display()));
-        let records = match read_file(path).map_err(failed())? {
+        let records = match read_if_exists(path).map_err(failed())? {
             Some(text) => {
                 serde_json::from_slice(&text).map_err(io::Error::other).map_err(failed())?
             }

@@ -11,6 +11,7 @@ use std::{
     sync::Arc,
 };
 
+use capdeck_storage::{make_private_folder, private_options};
 use jiff::{Timestamp, civil::Date};
 use parking_lot::Mutex;
 
@@ -21,7 +22,7 @@ use crate::{
     audit::ChainedAuditLog,
     blocking::blocking,
     capsule_info::{self, RecordFile},
-    file_store::{StoreDisk, make_private_folder, private_file},
+    file_store::StoreDisk,
     share::ShareRecord,
 };
 
@@ -376,7 +377,7 @@ impl CapsuleRegistryInner {
 /// Takes the lock of a data folder, or fails with who has it.
 fn take_lock(folder: &Path) -> Result<File, StoreError> {
     let failed = || StoreError::io(format!("lock `{}`", folder.display()));
-    let mut options = private_file();
+    let mut options = private_options();
     options.read(true).write(true).create(true).truncate(false);
     let mut file = options.open(folder.join("lock")).map_err(failed())?;
     match file.try_lock() {

@@ -6,10 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use capdeck_storage::{list_folder, private_options};
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
 use serde::de::DeserializeOwned;
-
-use crate::file_store::{list_folder, private_file};
 
 /// The day of a moment, as files are named.
 pub(crate) fn day(moment: Timestamp) -> Date {
@@ -127,7 +126,7 @@ impl DayFile {
         if fs::symlink_metadata(&path).is_ok_and(|known| !known.is_file()) {
             return Err(io::Error::other("the day's log is not an ordinary file"));
         }
-        let mut file = private_file().append(true).read(true).create(true).open(path)?;
+        let mut file = private_options().append(true).read(true).create(true).open(path)?;
         let length = whole_lines(&mut file)?;
         file.set_len(length)?;
         Ok(OpenDayFile { day, file, length })

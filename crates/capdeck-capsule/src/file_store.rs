@@ -31,8 +31,8 @@ use std::{fs::File, path::Path, sync::Arc};
 use async_trait::async_trait;
 use tokio::sync::{Semaphore, broadcast, oneshot};
 
+pub(crate) use disk::StoreDisk;
 pub use disk::WriteDurability;
-pub(crate) use disk::{StoreDisk, list_folder, make_private_folder, private_file, read_file};
 pub(crate) use engine::StoreEngine;
 pub(crate) use scan::find_problems;
 pub(crate) use signal_log::SignalLine;

@@ -58,7 +58,7 @@ pub use error::StoreError;
 pub use error_code::CapsuleErrorCode;
 pub use file_store::{FileStore, WriteDurability};
 pub use merge::{MergeProposal, WriteConflict, merge, unified_diff};
-pub use options::{AuditMode, IndexTiming, StoreClock, StoreLimits, StoreMode, StoreOptions};
+pub use options::{AuditMode, IndexTiming, StoreLimits, StoreMode, StoreOptions};
 pub use page::{MAX_LIST_PAGE_SIZE, StorePage};
 pub use scheme::{BodyFormat, Scheme, SchemeError, SchemeOrigin};
 pub use search::{EntrySearchPage, MAX_SEARCH_PAGE_SIZE};

@@ -1,8 +1,6 @@
 //! How a store is opened.
 
-use std::{fmt, sync::Arc};
-
-use jiff::Timestamp;
+use capdeck_storage::WallClock;
 
 use crate::{Scheme, WriteDurability};
 
@@ -16,7 +14,7 @@ pub struct StoreOptions {
     pub schemes: Vec<Scheme>,
     /// Whether a call fails when its audit line cannot be written.
     pub audit: AuditMode,
-    pub clock: StoreClock,
+    pub clock: WallClock,
     pub indexing: IndexTiming,
 }
 
@@ -77,34 +75,5 @@ impl Default for StoreLimits {
             memory_keys: 500,
             memories: 10_000,
         }
-    }
-}
-
-/// The time. Nothing relies on it going forward.
-#[derive(Clone)]
-pub struct StoreClock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
-
-impl StoreClock {
-    /// A clock of one's own.
-    pub fn from_fn(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
-        Self(Arc::new(now))
-    }
-
-    /// The time in whole milliseconds.
-    pub fn now(&self) -> Timestamp {
-        let now = (self.0)();
-        Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
-    }
-}
-
-impl Default for StoreClock {
-    fn default() -> Self {
-        Self::from_fn(Timestamp::now)
-    }
-}
-
-impl fmt::Debug for StoreClock {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Clock")
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, fs, io};
 
+use capdeck_storage::list_folder;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -9,9 +10,7 @@ use crate::{
     audit::verify_audit,
     day_file,
     digest::sha256_hex,
-    file_store::{
-        LoadedVersion, SignalLine, StoreEngine, VersionIntegrity, find_problems, list_folder,
-    },
+    file_store::{LoadedVersion, SignalLine, StoreEngine, VersionIntegrity, find_problems},
 };
 
 /// What a check found.

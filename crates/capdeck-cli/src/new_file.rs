@@ -1,53 +1,27 @@
 //! Writes a new file whole or not at all.
 
-use std::{fs, io::Write as _, os::unix::fs::PermissionsExt as _, path::Path};
+use std::path::Path;
 
 use capdeck_install::OverwritePolicy;
+use capdeck_storage::{FileReaders, stage_file};
 use serde_json::{Value, json};
 
 use crate::{errors::CommandFailure, plain_text::without_nulls};
-
-/// Who may read the new file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FileAccess {
-    /// A person's own deck may hold secrets.
-    Owner,
-    /// A project's files are shared.
-    Everyone,
-}
 
 /// Writes `text` to `path`, making its folder. Another process sees the old file or the new one, never a part.
 pub(crate) fn write_new(
     path: &Path,
     text: &str,
     existing: OverwritePolicy,
-    readers: FileAccess,
+    readers: FileReaders,
 ) -> Result<(), CommandFailure> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
+    let failed = |error| CommandFailure::file("write", path, &error);
+    let staged = stage_file(path, text.as_bytes(), readers).map_err(failed)?;
+    let is_written = match existing {
+        OverwritePolicy::Overwrite => staged.replace().map(|()| true),
+        OverwritePolicy::Keep => staged.create(),
     };
-    fs::create_dir_all(folder)
-        .map_err(|error| CommandFailure::file("make the folder", folder, &error))?;
-    let mode = match readers {
-        FileAccess::Owner => 0o600,
-        FileAccess::Everyone => 0o644,
-    };
-    let failed = |error: std::io::Error| CommandFailure::file("write", path, &error);
-    let mut file = tempfile::Builder::new()
-        .prefix(".capdeck-")
-        .permissions(fs::Permissions::from_mode(mode))
-        .tempfile_in(folder)
-        .map_err(failed)?;
-    file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
-    let kept = match existing {
-        OverwritePolicy::Overwrite => file.persist(path),
-        OverwritePolicy::Keep => file.persist_noclobber(path),
-    };
-    kept.map(drop).map_err(|error| match error.error.kind() {
-        std::io::ErrorKind::AlreadyExists => already_there(path),
-        _ => failed(error.error),
-    })
+    if is_written.map_err(failed)? { Ok(()) } else { Err(already_there(path)) }
 }
 
 /// The refusal to touch a file that is already there.
@@ -104,20 +78,22 @@ fn title(id: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt as _};
+
     use super::*;
 
     #[test]
     fn an_existing_file_is_replaced_only_on_request() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("deep/er/a.md");
-        write_new(&path, "one", OverwritePolicy::Keep, FileAccess::Owner).unwrap();
+        write_new(&path, "one", OverwritePolicy::Keep, FileReaders::Owner).unwrap();
         let refused =
-            write_new(&path, "two", OverwritePolicy::Keep, FileAccess::Owner).unwrap_err();
+            write_new(&path, "two", OverwritePolicy::Keep, FileReaders::Owner).unwrap_err();
         assert_eq!(refused.code, "FILE_EXISTS");
         assert_eq!(fs::read_to_string(&path).unwrap(), "one");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
 
-        write_new(&path, "three", OverwritePolicy::Overwrite, FileAccess::Everyone).unwrap();
+        write_new(&path, "three", OverwritePolicy::Overwrite, FileReaders::Unchanged).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "three");
         let left: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().collect();
         assert_eq!(left.len(), 1, "no temporary file is left behind");

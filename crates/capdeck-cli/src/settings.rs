@@ -15,12 +15,12 @@ use capdeck_host::{
     WorkerCommand,
 };
 use capdeck_serve::{ProcessLifetime, SharedCapsuleService, SharedCapsulesSettings};
+use capdeck_storage::FileReaders;
 
 use crate::{
     args::GlobalArgs,
     env_vars::{BaseFolders, EnvVars},
     errors::CommandFailure,
-    new_file::FileAccess,
 };
 
 /// The hidden subcommand that ends orphaned children.
@@ -209,10 +209,10 @@ impl CommandSettings {
     }
 
     /// The deck that new files go to, and who may read them there: the project's, or the person's own.
-    pub(crate) fn target_deck(&self, is_project: bool) -> (PathBuf, FileAccess) {
+    pub(crate) fn target_deck(&self, is_project: bool) -> (PathBuf, FileReaders) {
         match is_project {
-            true => (self.project_dir().join(".capdeck"), FileAccess::Everyone),
-            false => (self.config_dir.clone(), FileAccess::Owner),
+            true => (self.project_dir().join(".capdeck"), FileReaders::Unchanged),
+            false => (self.config_dir.clone(), FileReaders::Owner),
         }
     }
 

@@ -125,7 +125,7 @@ async fn start(
     };
     let (guards, config) = (&host.0.flow_guards, request.deck.catalog().config());
     let flow = guards.of(earlier.as_deref(), config.flow_mode());
-    let can_pause = config.runs.record || matches!(code, CodeStart::Resume(_));
+    let can_pause = config.runs.record != Some(false) || matches!(code, CodeStart::Resume(_));
     let bridge = SandboxBridge::new(request, consent, flow.clone(), can_pause)?;
     let directory = DeckDirectory::new(&request.deck);
     let stage = RunEnvironment { pool, directory: &directory, calls: &bridge };

@@ -1,13 +1,13 @@
 //! Small state files that survive a kill at any instant: old or new, never a mix.
 
 use std::{
-    fs::{self, File},
-    io::{self, Write},
+    fs, io,
     path::{Path, PathBuf},
     time::SystemTime,
 };
 
 use capdeck_backend::CallError;
+use capdeck_storage::{FileLock, FileReaders, replace_file, stage_file};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::Host;
@@ -34,16 +34,9 @@ pub(crate) fn load_or_create_key(path: &Path) -> io::Result<KeyBytes> {
 }
 
 fn create_key(path: &Path) -> io::Result<()> {
-    let folder = path.parent().unwrap_or_else(|| Path::new("."));
     let mut key = KeyBytes::default();
     getrandom::fill(&mut key).map_err(io::Error::other)?;
-    let file = temporary(folder, &key)?;
-    file.as_file().sync_all()?;
-    match file.persist_noclobber(path) {
-        Ok(_) => File::open(folder)?.sync_all(),
-        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(error.error),
-    }
+    stage_file(path, &key, FileReaders::Owner)?.create().map(drop)
 }
 
 /// The host's key for state that clients store, the same across restarts. A damaged one is
@@ -67,30 +60,8 @@ pub(crate) async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(CallError::internal)
 }
 
-/// Writes through a temporary file, with fsync of the file and of its folder.
-pub(crate) fn save(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = path.parent().unwrap_or_else(|| Path::new("."));
-    let file = temporary(folder, bytes)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    File::open(folder)?.sync_all()
-}
-
-/// Writes through a temporary file, without fsync: a kill leaves it whole, a power cut may lose it.
-pub(crate) fn save_unsynced(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let file = temporary(path.parent().unwrap_or_else(|| Path::new(".")), bytes)?;
-    file.persist(path).map(drop).map_err(|error| error.error)
-}
-
-fn temporary(folder: &Path, bytes: &[u8]) -> io::Result<tempfile::NamedTempFile> {
-    fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(bytes)?;
-    Ok(file)
-}
-
 pub(crate) fn save_json(path: &Path, value: &impl Serialize) -> io::Result<()> {
-    save(path, &serde_json::to_vec(value)?)
+    replace_file(path, &serde_json::to_vec(value)?, FileReaders::Owner)
 }
 
 /// The files of a folder with such names, oldest first.
@@ -129,16 +100,12 @@ pub(crate) fn update_json<T, R>(path: &Path, change: impl FnOnce(&mut T) -> R) -
 where
     T: Serialize + DeserializeOwned + Default,
 {
-    let folder = path.parent().unwrap_or_else(|| Path::new("."));
-    fs::create_dir_all(folder)?;
-    let lock = File::create(path.with_extension("lock"))?;
-    // Held until the file is dropped.
-    lock.lock()?;
+    let _held = FileLock::wait(&path.with_extension("lock"))?;
     let mut value = load_json(path)?;
     let answer = change(&mut value);
     let mut text = serde_json::to_vec_pretty(&value).map_err(io::Error::other)?;
     text.push(b'\n');
-    save(path, &text)?;
+    replace_file(path, &text, FileReaders::Owner)?;
     Ok(answer)
 }
 

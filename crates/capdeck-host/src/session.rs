@@ -50,7 +50,7 @@ impl SessionSettings {
             principal: Principal::local(),
             client_name: "capdeck".to_owned(),
             client,
-            listener: Arc::new(NoListener),
+            listener: Arc::new(NoCaller),
             tasks: TaskForm::Awaited,
             continuity: SessionContinuity::Connection,
             access: None,

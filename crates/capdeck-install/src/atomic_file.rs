@@ -1,10 +1,11 @@
 //! Replacing a file so that readers, and a crash, see the old text or the new one.
 
 use std::{
-    fs::{self, File, Permissions},
-    io::{self, Write as _},
+    fs, io,
     path::{Path, PathBuf},
 };
+
+use capdeck_storage::{FileReaders, stage_file};
 
 /// A file could not be replaced. Its former content is intact.
 #[derive(Debug, thiserror::Error)]
@@ -31,22 +32,8 @@ impl OverwritePolicy {
 
 /// Writes a file of Capdeck's own that only the person may read.
 pub(crate) fn replace_private_file(path: &Path, content: &[u8]) -> Result<(), WriteError> {
-    let failed = |source| WriteError { path: path.to_owned(), source };
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder).map_err(failed)?;
-    write_beside(folder, path, content, private(), || true).map(|_| ()).map_err(failed)
-}
-
-#[cfg(unix)]
-#[expect(clippy::unnecessary_wraps, reason = "other systems have no such permissions")]
-fn private() -> Option<Permissions> {
-    use std::os::unix::fs::PermissionsExt as _;
-    Some(Permissions::from_mode(0o600))
-}
-
-#[cfg(not(unix))]
-fn private() -> Option<Permissions> {
-    None
+    capdeck_storage::replace_file(path, content, FileReaders::Owner)
+        .map_err(|source| WriteError { path: path.to_owned(), source })
 }
 
 /// Writes `content` in one step, synced. An existing file keeps its permissions, and a symbolic link stays one: the file
@@ -63,73 +50,18 @@ pub(crate) fn replace_file_if(
 ) -> Result<bool, WriteError> {
     let failed = |source| WriteError { path: path.to_owned(), source };
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let folder = real.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    fs::create_dir_all(folder).map_err(failed)?;
-    let permissions = fs::metadata(&real).ok().map(|known| known.permissions());
-    write_beside(folder, &real, content, permissions, may_replace).map_err(failed)
-}
-
-fn write_beside(
-    folder: &Path,
-    path: &Path,
-    content: &[u8],
-    permissions: Option<Permissions>,
-    may_replace: impl FnOnce() -> bool,
-) -> io::Result<bool> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".capdeck-");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        // A new file is made as an editor would make it; the person's umask narrows it.
-        builder.permissions(permissions.clone().unwrap_or(Permissions::from_mode(0o666)));
-    }
-    let mut file = builder.tempfile_in(folder)?;
-    file.write_all(content)?;
-    if let Some(permissions) = permissions {
-        file.as_file().set_permissions(permissions)?;
-    }
-    file.as_file().sync_all()?;
+    let staged = stage_file(&real, content, FileReaders::Unchanged).map_err(failed)?;
     if !may_replace() {
         return Ok(false);
     }
-    file.persist(path).map_err(|error| error.error)?;
-    sync_folder(folder)?;
+    staged.replace().map_err(failed)?;
     Ok(true)
-}
-
-/// The lock of a folder. Held until it is dropped, or until the process ends.
-#[derive(Debug)]
-pub struct FolderLock(#[expect(dead_code, reason = "held for its lock")] File);
-
-impl FolderLock {
-    /// Waits for the holder of the lock file at `path`.
-    pub(crate) fn take(path: &Path) -> io::Result<Self> {
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        let file = File::options().create(true).truncate(false).write(true).open(path)?;
-        file.lock()?;
-        Ok(Self(file))
-    }
-}
-
-/// Removes a file that may be gone already.
-pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
-/// Makes new names in a folder last.
-pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+
     use super::*;
 
     #[test]

@@ -17,11 +17,10 @@ use std::{
     time::Duration,
 };
 
+use capdeck_storage::FileLock;
 use command::GitCommand;
 use revision::{RemoteRefs, ResolvedRevision};
 use tree::CommitTree;
-
-use crate::atomic_file::FolderLock;
 
 pub use address::RepoAddress;
 pub use revision::GitRevision;
@@ -208,11 +207,11 @@ impl GitClient {
     }
 
     /// Held while a repository's folder is written. It ends with the process that holds it.
-    fn lock(&self, repo: &RepoAddress) -> Result<FolderLock, GitError> {
+    fn lock(&self, repo: &RepoAddress) -> Result<FileLock, GitError> {
         let folder = self.snapshots(repo);
         let failed = |source| GitError::Cache { path: folder.clone(), source };
         fs::create_dir_all(&folder).map_err(failed)?;
-        FolderLock::take(&self.folder(repo).join("lock")).map_err(failed)
+        FileLock::wait(&self.folder(repo).join("lock")).map_err(failed)
     }
 
     /// An empty folder, and in it an empty repository. What killed runs left there is removed first; the caller holds the lock.

@@ -16,7 +16,7 @@ mod provider;
 mod secrets;
 mod source;
 
-pub use atomic_file::{FolderLock, OverwritePolicy, WriteError, replace_file};
+pub use atomic_file::{OverwritePolicy, WriteError, replace_file};
 pub use client::{
     AgentClient, ClientFolders, ClientScope, ClientServerEntry, LaunchTarget, ServerFields,
 };

@@ -25,6 +25,7 @@ use std::{
 };
 
 use capdeck_definition::{DiagnosticSeverity, capability_file::CapabilityFile};
+use capdeck_storage::FileLock;
 use compose::FileComposer;
 use desired_files::DesiredFiles;
 use gather::{SourceAccess, gather};
@@ -36,7 +37,7 @@ use plan::{change, plan};
 use serde::Serialize;
 
 use crate::{
-    atomic_file::{FolderLock, OverwritePolicy, WriteError},
+    atomic_file::{OverwritePolicy, WriteError},
     git::GitClient,
     provider::AgentProvider,
 };
@@ -52,7 +53,7 @@ pub struct ProjectInstaller {
     state: ProjectState,
     cache_dir: PathBuf,
     recorded: InstallManifest,
-    _lock: FolderLock,
+    _lock: FileLock,
 }
 
 /// What a run is asked for.
@@ -100,7 +101,7 @@ impl ProjectInstaller {
         let state_dir = fs::canonicalize(state_dir).map_err(|source| failed(state_dir, source))?;
         let state = ProjectState::new(&state_dir, &project);
         let lock_path = state.dir.with_extension("lock");
-        let lock = FolderLock::take(&lock_path).map_err(|source| failed(&lock_path, source))?;
+        let lock = FileLock::wait(&lock_path).map_err(|source| failed(&lock_path, source))?;
         let recorded = state.manifest().map_err(|source| failed(&state.dir, source))?;
         Ok(Self { project, state, cache_dir: cache_dir.to_owned(), recorded, _lock: lock })
     }

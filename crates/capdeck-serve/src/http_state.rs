@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use capdeck_auth::inbound::{
-    ADMIN_OPERATOR, AdminKey, AuthenticatedOperator, FailedCredentials, Registry, RegistryClock,
-    RegistryLimits,
+    ADMIN_OPERATOR, AdminKey, AuthenticatedOperator, FailedCredentials, Registry, RegistryLimits,
 };
 use capdeck_host::{Host, ServeAuthMode};
+use capdeck_storage::WallClock;
 use http::{HeaderMap, header};
 
 use crate::{
@@ -65,7 +65,7 @@ impl HttpState {
             Ok(registry) => Arc::clone(registry.failed_credentials()),
             Err(_) => {
                 let free = RegistryLimits::default().failed_credentials;
-                Arc::new(FailedCredentials::new(RegistryClock::default(), free))
+                Arc::new(FailedCredentials::new(WallClock::default(), free))
             }
         };
         Arc::new(Self {

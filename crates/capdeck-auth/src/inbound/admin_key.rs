@@ -6,11 +6,12 @@
 use std::path::Path;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use capdeck_storage::{FileLock, FileReaders, is_open_to_others, read_if_exists, replace_file};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use super::{HexDigits, TokenHash, random};
-use crate::{Secret, private_file};
+use crate::Secret;
 
 const MIN_KEY_LENGTH: usize = 16;
 /// A key with this many bytes and this many different characters cannot be guessed over a network. Generated keys are longer.
@@ -74,7 +75,7 @@ impl AdminKey {
 
     /// The key in a file. If there is no file, one is made that only its owner may read.
     pub fn load_or_create(path: &Path) -> Result<LoadedAdminKey, AdminKeyError> {
-        let _held = private_file::lock_file(&path.with_extension("lock")).map_err(disk(path))?;
+        let _held = FileLock::wait(&path.with_extension("lock")).map_err(disk(path))?;
         if let Some(key) = Self::load(path)? {
             return Ok(LoadedAdminKey { key, is_new: false });
         }
@@ -83,15 +84,15 @@ impl AdminKey {
             Zeroizing::new(format!("{PREFIX}{}", *Zeroizing::new(URL_SAFE_NO_PAD.encode(*bytes))));
         let key = Secret::new(format!("{}{}", *random, checksum(&random)));
         let text = Zeroizing::new(format!("{}\n", key.expose()));
-        private_file::write(path, text.as_bytes()).map_err(disk(path))?;
+        replace_file(path, text.as_bytes(), FileReaders::Owner).map_err(disk(path))?;
         Ok(LoadedAdminKey { key: Self::new(key)?, is_new: true })
     }
 
     /// The key in a file; `None` when there is no file.
     pub fn load(path: &Path) -> Result<Option<Self>, AdminKeyError> {
-        let bytes = private_file::read(path).map_err(disk(path))?;
+        let bytes = read_if_exists(path).map_err(disk(path))?;
         let Some(bytes) = bytes.map(Zeroizing::new) else { return Ok(None) };
-        if private_file::is_open_to_others(path).map_err(disk(path))? {
+        if is_open_to_others(path).map_err(disk(path))? {
             return Err(AdminKeyError::OpenToOthers { path: shown(path) });
         }
         let broken = || AdminKeyError::Broken { path: shown(path) };
@@ -191,7 +192,7 @@ mod tests {
         AdminKey::load_or_create(&path).unwrap();
         let whole = fs::read_to_string(&path).unwrap();
         for broken in ["", "\n", whole.split_at(20).0, &whole.replace("cap_ad_", "cap_ax_")] {
-            private_file::write(&path, broken.as_bytes()).unwrap();
+            replace_file(&path, broken.as_bytes(), FileReaders::Owner).unwrap();
             let error = AdminKey::load_or_create(&path).unwrap_err();
             assert!(matches!(error, AdminKeyError::Broken { .. }), "{error}");
             assert_eq!(fs::read_to_string(&path).unwrap(), broken);
@@ -210,7 +211,7 @@ mod tests {
         assert!(!made.is(line.trim().split_at(20).0));
         // A file of an earlier version.
         let earlier = format!("{PREFIX}earlier-earlier {}\n", checksum("cap_ad_earlier-earlier"));
-        private_file::write(&path, earlier.as_bytes()).unwrap();
+        replace_file(&path, earlier.as_bytes(), FileReaders::Owner).unwrap();
         let kept = AdminKey::load(&path).unwrap().unwrap();
         assert_eq!(kept.reveal(), "cap_ad_earlier-earlier");
         assert!(kept.is(&earlier) && kept.is(kept.reveal()));

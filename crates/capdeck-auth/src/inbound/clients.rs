@@ -3,14 +3,15 @@
 
 use std::time::Duration;
 
+use capdeck_storage::WallClock;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::{
-    ClientService, EventCaller, EventSubject, LastUseTime, RedirectPolicy, RegistryClock,
-    RegistryError, RegistryResult, RegistrySnapshot, RegistryTransaction, TokenHash, TokenKind,
-    new_id, redirect, text,
+    ClientService, EventCaller, EventSubject, LastUseTime, RedirectPolicy, RegistryError,
+    RegistryResult, RegistrySnapshot, RegistryTransaction, TokenHash, TokenKind, new_id, redirect,
+    text,
 };
 use crate::{GuardedClients, NetworkReach, ReachError, Secret, outbound::read_limited};
 
@@ -422,7 +423,7 @@ pub async fn fetch_client_document(
         let reason = format!("no answer within {} s", FETCH_TIMEOUT.as_secs());
         ClientDocumentError::Unreachable { reason }
     })??;
-    OAuthClient::from_document(client_id, &bytes, policy, RegistryClock::default().now())
+    OAuthClient::from_document(client_id, &bytes, policy, WallClock::default().now())
 }
 
 async fn fetch(client: &reqwest::Client, url: Url) -> Result<Vec<u8>, ClientDocumentError> {

@@ -11,10 +11,11 @@ use std::{
     time::Duration,
 };
 
+use capdeck_storage::WallClock;
 use jiff::Timestamp;
 use parking_lot::{Mutex, RwLock};
 
-use super::{AdminKey, RegistryClock, TokenKind};
+use super::{AdminKey, TokenKind};
 
 /// The longest back-off of the admin key for an address that sent the right one lately. It bounds how long an attacker at the
 /// address can keep others there away, and still leaves no more than one guess in a second.
@@ -28,7 +29,7 @@ const MAX_KNOWN_SOURCES: usize = 1_000;
 /// Failed credentials of every class. One table for everything that accepts a credential.
 #[derive(Debug)]
 pub struct FailedCredentials {
-    clock: RegistryClock,
+    clock: WallClock,
     /// Failures of a guessable class that cost nothing.
     free_failures: u32,
     /// Whether the table may hold something. Checked without the lock, so that nothing waits for it while nothing fails.
@@ -58,7 +59,7 @@ pub struct FailedAttempt {
 
 impl FailedCredentials {
     /// An empty table. `free_failures` of a class that can be guessed cost nothing.
-    pub fn new(clock: RegistryClock, free_failures: u32) -> Self {
+    pub fn new(clock: WallClock, free_failures: u32) -> Self {
         Self {
             clock,
             free_failures,

@@ -9,6 +9,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use capdeck_storage::{
+    FileLock, FileReaders, TEMPORARY_PREFIX, read_if_exists, remove_if_exists, replace_file,
+};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::records::each_collection;
@@ -16,7 +19,6 @@ use super::{
     OpenRegistryError, RecordCollection, RegistryError, RegistryRecord, RegistryRecords,
     RegistryResult,
 };
-use crate::private_file::{self, FileLock};
 
 /// The form of the files. A file of a later form may hold restrictions that this version does not know, and leaving one out
 /// would open what it closes; so later forms and unknown fields are refused, never skipped.
@@ -26,8 +28,6 @@ const FORMAT_VERSION: u64 = 2;
 const LOCK_FILE: &str = "lock";
 const CHANGE_FILE: &str = "change.json";
 const SERVING_FILE: &str = "serving";
-/// What the names of files that are being written start with.
-const TEMPORARY: &str = ".tmp";
 
 /// Stores the records of one registry in a folder, under a lock.
 ///
@@ -140,7 +140,7 @@ impl RegistryFileStore {
     /// Takes the folder, and finishes what an earlier process began.
     fn lock_folder(&mut self) -> Result<(), OpenRegistryError> {
         let lock = self.folder.join(LOCK_FILE);
-        let held = private_file::try_hold(&lock).map_err(|error| disk(&lock, &error))?;
+        let held = FileLock::try_take(&lock).map_err(|error| disk(&lock, &error))?;
         let Some(held) = held else {
             let at = fs::read_to_string(self.folder.join(SERVING_FILE)).ok();
             let at = at.map(|text| text.chars().filter(|c| !c.is_control()).take(200).collect());
@@ -187,7 +187,7 @@ impl RegistryFileStore {
     /// The content of a file, or what stands for a missing one.
     fn load_file<T: DeserializeOwned + Default>(&self, name: &str) -> Result<T, OpenRegistryError> {
         let path = self.folder.join(name);
-        let bytes = private_file::read(&path).map_err(|error| disk(&path, &error))?;
+        let bytes = read_if_exists(&path).map_err(|error| disk(&path, &error))?;
         let Some(bytes) = bytes else { return Ok(T::default()) };
         Ok(parse::<CollectionFile<T>>(&path, &bytes)?.items)
     }
@@ -198,7 +198,7 @@ impl RegistryFileStore {
             && !self.has_change
         {
             let path = self.folder.join(name);
-            return private_file::write(&path, text.as_bytes()).map_err(failed(&path));
+            return replace_file(&path, text.as_bytes(), FileReaders::Owner).map_err(failed(&path));
         }
         // What an earlier change could not put in its place goes along with this one.
         let mut files = self.pending_files.clone();
@@ -207,18 +207,18 @@ impl RegistryFileStore {
         let change =
             serde_json::to_vec(&PendingChange { form: FORMAT_VERSION, files: files.clone() })
                 .map_err(|error| failed(&path)(error.into()))?;
-        private_file::write(&path, &change).map_err(failed(&path))?;
+        replace_file(&path, &change, FileReaders::Owner).map_err(failed(&path))?;
         self.has_change = true;
         files.retain(|name, text| {
             let file = self.folder.join(name);
-            let placed = private_file::write(&file, text.as_bytes());
+            let placed = replace_file(&file, text.as_bytes(), FileReaders::Owner);
             if let Err(error) = &placed {
                 tracing::error!(%error, file = %file.display(), "a file of the registry is put in its place with the next change");
             }
             placed.is_err()
         });
         self.pending_files = files;
-        if self.pending_files.is_empty() && private_file::remove(&path).is_ok() {
+        if self.pending_files.is_empty() && remove_if_exists(&path).is_ok() {
             self.has_change = false;
         }
         Ok(())
@@ -228,8 +228,8 @@ impl RegistryFileStore {
     fn write_place(&self) -> io::Result<()> {
         let path = self.folder.join(SERVING_FILE);
         match &self.place {
-            Some(place) => private_file::write(&path, place.as_bytes()),
-            None => private_file::remove(&path).map(drop),
+            Some(place) => replace_file(&path, place.as_bytes(), FileReaders::Owner),
+            None => remove_if_exists(&path).map(drop),
         }
     }
 
@@ -237,12 +237,12 @@ impl RegistryFileStore {
     fn finish_change(&self) -> Result<(), OpenRegistryError> {
         let failed = |error| disk(&self.folder, &error);
         for entry in fs::read_dir(&self.folder).map_err(failed)?.flatten() {
-            if entry.file_name().to_string_lossy().starts_with(TEMPORARY) {
-                private_file::remove(&entry.path()).map_err(failed)?;
+            if entry.file_name().to_string_lossy().starts_with(TEMPORARY_PREFIX) {
+                remove_if_exists(&entry.path()).map_err(failed)?;
             }
         }
         let path = self.folder.join(CHANGE_FILE);
-        let Some(bytes) = private_file::read(&path).map_err(failed)? else { return Ok(()) };
+        let Some(bytes) = read_if_exists(&path).map_err(failed)? else { return Ok(()) };
         let change: PendingChange<String> = parse(&path, &bytes)?;
         if let Some(name) = change.files.keys().find(|name| !FILES.contains(&name.as_str())) {
             let reason =
@@ -250,9 +250,10 @@ impl RegistryFileStore {
             return Err(OpenRegistryError::Broken { path: shown(&path), reason });
         }
         for (name, text) in &change.files {
-            private_file::write(&self.folder.join(name), text.as_bytes()).map_err(failed)?;
+            replace_file(&self.folder.join(name), text.as_bytes(), FileReaders::Owner)
+                .map_err(failed)?;
         }
-        private_file::remove(&path).map_err(failed).map(drop)
+        remove_if_exists(&path).map_err(failed).map(drop)
     }
 }
 

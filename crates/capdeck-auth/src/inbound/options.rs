@@ -1,14 +1,14 @@
 //! How a registry is opened: its clock, lifetimes and limits.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use jiff::Timestamp;
+use capdeck_storage::WallClock;
 
 use super::{AuditSink, RedirectPolicy};
 
 #[derive(Debug, Clone, Default)]
 pub struct RegistryOptions {
-    pub clock: RegistryClock,
+    pub clock: WallClock,
     pub lifetimes: RegistryLifetimes,
     pub limits: RegistryLimits,
     /// Where clients may send people back to.
@@ -105,33 +105,5 @@ impl Default for RegistryLimits {
             policy_rules: 200,
             failed_credentials: 5,
         }
-    }
-}
-
-/// Tells the time. Nothing relies on it going forward.
-#[derive(Clone)]
-pub struct RegistryClock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
-
-impl RegistryClock {
-    pub fn from_fn(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
-        Self(Arc::new(now))
-    }
-
-    /// The time in whole milliseconds, as it is written down.
-    pub fn now(&self) -> Timestamp {
-        let now = (self.0)();
-        Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
-    }
-}
-
-impl Default for RegistryClock {
-    fn default() -> Self {
-        Self::from_fn(Timestamp::now)
-    }
-}
-
-impl fmt::Debug for RegistryClock {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Clock")
     }
 }

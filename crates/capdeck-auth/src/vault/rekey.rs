@@ -1,10 +1,11 @@
 //! Key rotation: encrypts everything with a new key, or changes nothing.
 
+use capdeck_storage::{FileLock, StagedFile};
+
 use super::{Vault, VaultResult};
 use crate::{
     KeyError, KeyLocation,
     key_source::{StoredKey, remove_from_keyring, store_in_keyring, write_keys},
-    private_file::{FileLock, StagedFile},
     sealed_folder::{SealedContent, SealedFolder},
     sealing_key::SealingKey,
 };
@@ -49,7 +50,7 @@ impl Vault {
         let both: Vec<StoredKey> = std::iter::once(&kept).chain(old.keys()).cloned().collect();
         write_keys(&place, &both)?;
         for one in waiting {
-            one.staged.put().map_err(|error| KeyError::File {
+            one.staged.replace().map_err(|error| KeyError::File {
                 path: place.display().to_string(),
                 reason: format!(
                     "a file could not be replaced ({error}); the key file has both keys; run the command again"
@@ -62,7 +63,7 @@ impl Vault {
                 if folder.key_id(&name)?.is_some_and(|id| id != new.id())
                     && let Some(late) = prepare(&folder, &name, &new, locked)?
                 {
-                    late.staged.put().map_err(|error| KeyError::File {
+                    late.staged.replace().map_err(|error| KeyError::File {
                         path: place.display().to_string(),
                         reason: error.to_string(),
                     })?;

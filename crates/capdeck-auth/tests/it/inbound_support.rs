@@ -11,9 +11,10 @@ use std::{
 
 use capdeck_auth::inbound::{
     ApprovalTerms, AuditSink, DecisionMaker, EventCaller, GrantRecipient, GrantRequest,
-    GrantTarget, NewRequest, OperatorRole, Registry, RegistryClock, RegistryEvent, RegistryOptions,
+    GrantTarget, NewRequest, OperatorRole, Registry, RegistryEvent, RegistryOptions,
     RequestDecision, RequestSource, Role, Scopes,
 };
+use capdeck_storage::WallClock;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 
@@ -71,7 +72,7 @@ pub(crate) fn open(
     options: RegistryOptions,
 ) -> Result<Registry, capdeck_auth::inbound::OpenRegistryError> {
     let time = Arc::clone(time);
-    let clock = RegistryClock::from_fn(move || {
+    let clock = WallClock::from_fn(move || {
         Timestamp::from_millisecond(time.load(Ordering::SeqCst)).unwrap()
     });
     let audit: Option<Arc<dyn AuditSink>> = Some(Arc::<Lines>::clone(audit));

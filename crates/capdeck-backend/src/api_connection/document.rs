@@ -6,13 +6,14 @@
 
 use std::{
     fs::{self, File},
-    io::{self, Write as _},
+    io,
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
 
 use bytes::{Bytes, BytesMut};
 use capdeck_definition::{CapabilityId, sha256_hex};
+use capdeck_storage::{FileReaders, replace_file};
 use reqwest::{
     Method, Response, StatusCode,
     header::{ETAG, HeaderName, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED},
@@ -312,20 +313,11 @@ fn read(path: &Path) -> Option<CachedDocument> {
 }
 
 fn write(path: &Path, marks: DocumentValidators, bytes: &[u8]) -> io::Result<()> {
-    let folder = path.parent().unwrap_or_else(|| Path::new("."));
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)?;
-    // A temporary file is readable by its owner only, and stays so under its new name.
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    let facts = serde_json::to_string(&DocumentCacheHeader { marks, length: bytes.len() });
-    writeln!(file, "{}", facts.map_err(io::Error::other)?)?;
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    File::open(folder)?.sync_all()
+    let header = DocumentCacheHeader { marks, length: bytes.len() };
+    let mut file = serde_json::to_vec(&header).map_err(io::Error::other)?;
+    file.push(b'\n');
+    file.extend_from_slice(bytes);
+    replace_file(path, &file, FileReaders::Owner)
 }
 
 /// The deepest nesting of a description. Readers go down once for each level, and the stack is not endless.

@@ -9,12 +9,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use capdeck_storage::{private_options, read_if_exists};
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    file_store::{private_file, read_file},
-    machine::boot_id,
-};
+use crate::machine::boot_id;
 
 /// The file is always this long, so that it is overwritten in one piece and never grows.
 const RECORD_BYTES: usize = 512;
@@ -56,7 +54,7 @@ pub(super) fn head_path(folder: &Path, prefix: &str) -> PathBuf {
 
 /// What the head of a log says; `None` when there is none.
 pub(super) fn read_head(folder: &Path, prefix: &str) -> io::Result<Option<HeadRecord>> {
-    let text = read_file(&head_path(folder, prefix))?;
+    let text = read_if_exists(&head_path(folder, prefix))?;
     text.map(|text| serde_json::from_slice(&text)).transpose().map_err(io::Error::other)
 }
 
@@ -90,7 +88,7 @@ impl HeadFile {
                 if fs::symlink_metadata(&self.path).is_ok_and(|known| !known.is_file()) {
                     return Err(io::Error::other("it is not an ordinary file"));
                 }
-                let mut options = private_file();
+                let mut options = private_options();
                 options.write(true).create(true).truncate(false);
                 self.file.insert(options.open(&self.path)?)
             }

@@ -5,6 +5,7 @@ use std::{
     sync::atomic::{AtomicI64, Ordering},
 };
 
+use capdeck_storage::WallClock;
 use jiff::Timestamp;
 
 use super::*;
@@ -44,7 +45,7 @@ impl Folder {
     }
 }
 
-fn log(folder: &Path, clock: StoreClock) -> ChainedAuditLog {
+fn log(folder: &Path, clock: WallClock) -> ChainedAuditLog {
     let options = StoreOptions { clock, ..StoreOptions::default() };
     ChainedAuditLog::open(folder.to_owned(), "", &options).unwrap()
 }
@@ -55,9 +56,7 @@ fn the_chain_goes_on_after_a_restart_and_over_days() {
     let seconds = Arc::new(AtomicI64::new(1_800_000_000));
     let clock = {
         let seconds = Arc::clone(&seconds);
-        StoreClock::from_fn(move || {
-            Timestamp::from_second(seconds.load(Ordering::Relaxed)).unwrap()
-        })
+        WallClock::from_fn(move || Timestamp::from_second(seconds.load(Ordering::Relaxed)).unwrap())
     };
     // The last step goes back two days: the lines stay in order, in the newest file.
     for step in [0, 10, 86_400, 86_400, -172_800] {
@@ -78,7 +77,7 @@ fn the_chain_goes_on_after_a_restart_and_over_days() {
 #[test]
 fn every_change_to_the_trail_shows() {
     let folder = Folder::new();
-    let log = log(folder.path(), StoreClock::default());
+    let log = log(folder.path(), WallClock::default());
     for action in ["read", "write.create", "search", "delete"] {
         log.append(record(action)).unwrap();
     }
@@ -105,7 +104,7 @@ fn every_change_to_the_trail_shows() {
 #[test]
 fn lines_are_found_by_what_they_say() {
     let folder = Folder::new();
-    let log = log(folder.path(), StoreClock::default());
+    let log = log(folder.path(), WallClock::default());
     for action in ["read", "write.create", "write.patch", "writer"] {
         log.append(record(action)).unwrap();
     }
@@ -134,7 +133,7 @@ fn lines_are_found_by_what_they_say() {
 fn a_line_that_cannot_be_written_is_written_later() {
     let folder = Folder::new();
     let logs = folder.logs.clone();
-    let log = log(&logs, StoreClock::default());
+    let log = log(&logs, WallClock::default());
     fs::remove_dir(&logs).unwrap();
     assert!(log.append(record("read")).is_err());
     assert!(log.write_pending().is_err());
@@ -153,7 +152,7 @@ fn a_line_that_cannot_be_written_is_written_later() {
 fn three_days(folder: &Folder, action: &'static str) -> Vec<PathBuf> {
     for day in ["2026-04-20", "2026-04-21", "2026-04-22"] {
         let now: Timestamp = format!("{day}T10:00:00Z").parse().unwrap();
-        let log = log(folder.path(), StoreClock::from_fn(move || now));
+        let log = log(folder.path(), WallClock::from_fn(move || now));
         log.append(record(action)).unwrap();
         log.append(record("search")).unwrap();
     }
@@ -192,9 +191,9 @@ fn a_log_that_was_cut_emptied_or_removed_is_named() {
         damage(&days);
         assert_eq!(folder.problems(), [expected]);
         // The next process does not hide it by going on.
-        log(folder.path(), StoreClock::default()).append(record("read")).unwrap();
+        log(folder.path(), WallClock::default()).append(record("read")).unwrap();
         assert!(!folder.problems().is_empty(), "{expected}");
-        let again = log(folder.path(), StoreClock::default());
+        let again = log(folder.path(), WallClock::default());
         again.append(record("read")).unwrap();
         assert!(!folder.problems().is_empty(), "{expected}");
     }
@@ -210,7 +209,7 @@ fn another_log_in_its_place_is_named() {
     }
     assert_eq!(folder.problems(), ["line 6 of the log is not the one that was written"]);
     // Going on with it does not hide it.
-    log(folder.path(), StoreClock::default()).append(record("read")).unwrap();
+    log(folder.path(), WallClock::default()).append(record("read")).unwrap();
     assert!(!folder.problems().is_empty());
 }
 
@@ -221,17 +220,17 @@ fn a_process_that_ends_before_it_wrote_the_head_raises_no_alarm() {
     three_days(&folder, "read");
     let before = fs::read(&head).unwrap();
     for action in ["read", "search", "delete"] {
-        log(folder.path(), StoreClock::default()).append(record(action)).unwrap();
+        log(folder.path(), WallClock::default()).append(record(action)).unwrap();
         let newest = fs::read(&head).unwrap();
         fs::write(&head, &before).unwrap();
         assert_eq!(folder.problems(), Vec::<String>::new(), "{action}");
-        log(folder.path(), StoreClock::default()).append(record("read")).unwrap();
+        log(folder.path(), WallClock::default()).append(record("read")).unwrap();
         assert_eq!(folder.problems(), Vec::<String>::new(), "{action}");
         assert_ne!(newest, before);
     }
     // A log from before there were heads.
     fs::remove_file(&head).unwrap();
-    log(folder.path(), StoreClock::default()).append(record("read")).unwrap();
+    log(folder.path(), WallClock::default()).append(record("read")).unwrap();
     assert_eq!(folder.problems(), Vec::<String>::new());
     assert!(head.exists());
 }
@@ -247,7 +246,7 @@ fn a_machine_that_went_down_may_lose_lines_that_were_not_synced() {
     let said = fs::read_to_string(&head).unwrap();
     let other_boot = said.replace(&boot, &"0".repeat(boot.len()));
     fs::write(&head, &other_boot).unwrap();
-    drop(log(folder.path(), StoreClock::default()));
+    drop(log(folder.path(), WallClock::default()));
     assert_eq!(folder.problems(), Vec::<String>::new());
     let last = query_audit(folder.path(), "", &AuditFilter::default(), 1).unwrap().remove(0);
     assert_eq!(
@@ -258,7 +257,7 @@ fn a_machine_that_went_down_may_lose_lines_that_were_not_synced() {
     let newest = day_file::days(folder.path(), "").unwrap().pop().unwrap().1;
     fs::remove_file(newest).unwrap();
     fs::write(&head, other_boot.replace("\"synced\":0", "\"synced\":6")).unwrap();
-    drop(log(folder.path(), StoreClock::default()));
+    drop(log(folder.path(), WallClock::default()));
     assert_eq!(folder.problems(), ["the log was cut at its end: lines 6 to 6 are missing"]);
 }
 
@@ -266,7 +265,7 @@ fn a_machine_that_went_down_may_lose_lines_that_were_not_synced() {
 fn pruned_days_are_not_missed() {
     let folder = Folder::new();
     three_days(&folder, "read");
-    let chain = log(folder.path(), StoreClock::default());
+    let chain = log(folder.path(), WallClock::default());
     let pruned = chain.prune("2026-04-22".parse().unwrap()).unwrap();
     assert_eq!(pruned, PrunedLines { files: 2, lines: 4 });
     assert_eq!(folder.problems(), Vec::<String>::new());
@@ -274,7 +273,7 @@ fn pruned_days_are_not_missed() {
     assert_eq!(chain.prune("2030-01-01".parse().unwrap()).unwrap(), PrunedLines::default());
     chain.append(record("read")).unwrap();
     drop(chain);
-    log(folder.path(), StoreClock::default()).append(record("read")).unwrap();
+    log(folder.path(), WallClock::default()).append(record("read")).unwrap();
     assert_eq!(folder.problems(), Vec::<String>::new());
     assert_eq!(verify_audit(folder.path(), "").unwrap().first_seq, Some(5));
 }
@@ -287,7 +286,7 @@ fn lines_of_changes_are_recovered_once() {
         seq,
         ..record("write.create")
     };
-    let chain = log(folder.path(), StoreClock::default());
+    let chain = log(folder.path(), WallClock::default());
     chain.append(record("read")).unwrap();
     let disk = StoreDisk::new(folder.top.path().join("tmp"), WriteDurability::Cached);
     chain.append_changes(vec![change("one", 1), change("two", 1)], &disk).unwrap();

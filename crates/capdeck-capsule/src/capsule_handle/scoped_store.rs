@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use capdeck_storage::WallClock;
+
 use super::unfinished;
 use crate::{
     AnchorProject, AnchorReport, BlobContent, BlobSource, CapsuleAccess, CapsuleInfo, ChangeAuthor,
     Entry, EntryMeta, EntryUri, MAX_LIST_PAGE_SIZE, MemoryItem, ProvenanceFrame, Role, Scheme,
-    Store, StoreClock, StoreError, StorePage, StoreWrite, WriteContent, WriteOutcome,
+    Store, StoreError, StorePage, StoreWrite, WriteContent, WriteOutcome,
     blocking::blocking,
     service::{ListQuery, ReadBody, ReadResponse},
 };
@@ -18,7 +20,7 @@ pub(crate) struct ScopedStore {
     pub(crate) store: Arc<dyn Store>,
     pub(super) access: Arc<CapsuleAccess>,
     pub(super) by: ChangeAuthor,
-    pub(super) clock: StoreClock,
+    pub(super) clock: WallClock,
     pub(super) project: Option<Arc<dyn AnchorProject>>,
 }
 

@@ -2,13 +2,11 @@
 
 use std::{io, path::PathBuf};
 
+use capdeck_storage::{list_folder, make_private_folder};
 use jiff::Timestamp;
 
 use super::{AuditSubject, CapsuleRegistry, CapsuleRegistryInner};
-use crate::{
-    CapsuleInfo, StoreError,
-    file_store::{list_folder, make_private_folder},
-};
+use crate::{CapsuleInfo, StoreError};
 
 impl CapsuleRegistry {
     /// Takes a capsule and its shares away. Its folder is moved to `deleted/` and can be put back by hand.

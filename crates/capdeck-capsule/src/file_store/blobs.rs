@@ -7,7 +7,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::{disk, engine::StoreEngine, layout::CapsuleLayout};
+use super::{engine::StoreEngine, layout::CapsuleLayout};
 use crate::{BlobCollection, BlobContent, BlobId, EntryUri, StoreError};
 
 /// Blobs younger than this are kept: the entry they belong to may still be on its way.
@@ -28,7 +28,7 @@ impl StoreEngine {
         self.files.layout.check_file(&path)?;
         let damaged =
             |reason: &str| StoreError::Damaged { uri: uri.clone(), reason: reason.to_owned() };
-        let bytes = disk::read_file(&path);
+        let bytes = capdeck_storage::read_if_exists(&path);
         let bytes = bytes.map_err(StoreError::io(format!("read the blob of `{uri}`")))?;
         let bytes = bytes.ok_or_else(|| damaged("its blob is missing"))?;
         if BlobId::of(&bytes) != reference.sha256 {

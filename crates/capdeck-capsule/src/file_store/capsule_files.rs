@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHasher;
 
 use super::{
-    disk::{self, StoreDisk},
+    disk::StoreDisk,
     journal::StoreJournal,
     journal_record::{FileOperation, JournalChange},
     layout::CapsuleLayout,
@@ -116,7 +116,7 @@ impl CapsuleFiles {
                 layout.check_folder(&folder)?;
                 let what =
                     || format!("make the capsule's folder `{}`", layout.display_path(&folder));
-                disk::make_private_folder(&folder).map_err(StoreError::io(what()))?;
+                capdeck_storage::make_private_folder(&folder).map_err(StoreError::io(what()))?;
                 layout.check_folder(&folder)?;
             }
             disk.sweep().map_err(StoreError::io("remove unfinished files"))?;
@@ -150,7 +150,7 @@ impl CapsuleFiles {
         self.layout.check_file(path)?;
         let Some(folder) = path.parent().filter(|folder| !folder.exists()) else { return Ok(()) };
         let what = format!("make the folder `{}`", self.layout.display_path(folder));
-        disk::make_private_folder(folder).map_err(StoreError::io(what))
+        capdeck_storage::make_private_folder(folder).map_err(StoreError::io(what))
     }
 
     /// Replaces a whole file that is no entry, with the line of that change.

@@ -1,11 +1,13 @@
 //! The few things the store does to a disk, each one whole or not at all.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, Write as _},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
 };
+
+use capdeck_storage::{private_options, remove_if_exists, sync_folder};
 
 /// How far a write goes before it counts as done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -97,7 +99,7 @@ impl StoreDisk {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let path = self.temp.join(format!(".tmp-{}-{number}", std::process::id()));
         self.step()?;
-        let mut file = private_file().write(true).create_new(true).open(&path)?;
+        let mut file = private_options().write(true).create_new(true).open(&path)?;
         let staged = StagedPath { path, is_placed: false };
         #[cfg(test)]
         if self.step().is_err() {
@@ -136,10 +138,7 @@ impl StoreDisk {
     /// Removes a file; one that is not there is fine.
     pub(crate) fn remove(&self, path: &Path) -> io::Result<()> {
         self.step()?;
-        match fs::remove_file(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            other => other,
-        }
+        remove_if_exists(path).map(drop)
     }
 
     /// Adds to the end of a file in one call.
@@ -159,11 +158,7 @@ impl StoreDisk {
         if self.durability == WriteDurability::Cached {
             return Ok(());
         }
-        #[cfg(unix)]
-        File::open(folder)?.sync_all()?;
-        #[cfg(not(unix))]
-        let _ = folder;
-        Ok(())
+        sync_folder(folder)
     }
 
     /// Replaces a whole file that is in no journal, and makes it last.
@@ -205,37 +200,4 @@ impl Drop for StagedPath {
             fs::remove_file(&self.path).ok();
         }
     }
-}
-
-/// How a file is opened that only its owner may read.
-pub(crate) fn private_file() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
-}
-
-/// What is in a folder; nothing in one that is not there.
-pub(crate) fn list_folder(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
-    match fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        listed => listed?.collect(),
-    }
-}
-
-/// The content of a file; `None` when there is none.
-pub(crate) fn read_file(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    match fs::read(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        read => read.map(Some),
-    }
-}
-
-/// Makes a folder for its owner only, and those above it.
-pub(crate) fn make_private_folder(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
 }

@@ -15,7 +15,6 @@ use tokio::sync::broadcast;
 
 use super::{
     capsule_files::CapsuleFiles,
-    disk,
     entry_cache::EntryCache,
     layout,
     live_index::LiveIndex,
@@ -178,7 +177,7 @@ impl StoreEngine {
     ) -> Result<Vec<u64>, StoreError> {
         let folder = self.files.layout.history_folder(uri);
         self.files.layout.check_folder(&folder)?;
-        let listed = disk::list_folder(&folder);
+        let listed = capdeck_storage::list_folder(&folder);
         let listed = listed.map_err(StoreError::io(format!("read the history of `{uri}`")))?;
         let names = listed.iter().map(fs::DirEntry::file_name);
         let version = |name: std::ffi::OsString| layout::version_of(name.to_str()?, scheme.format);

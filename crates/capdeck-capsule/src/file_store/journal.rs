@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    disk::{self, StoreDisk, WriteDurability},
+    disk::{StoreDisk, WriteDurability},
     journal_record::{self, JournalChange},
 };
 use crate::{AuditLogLine, machine::boot_id};
@@ -184,7 +184,8 @@ impl StoreJournal {
     fn begin(&self, disk: &StoreDisk) -> io::Result<JournalSegment> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let path = self.place.folder.join(format!("{number}.log"));
-        let mut file = disk::private_file().write(true).create_new(true).open(&path)?;
+        let mut file =
+            capdeck_storage::private_options().write(true).create_new(true).open(&path)?;
         let mut opening =
             serde_json::to_vec(&JournalHeader { boot: boot_id() }).map_err(io::Error::other)?;
         opening.push(b'\n');

@@ -2,14 +2,14 @@
 
 use std::{fs, io};
 
-use super::{capsule_files::CapsuleFiles, disk};
+use super::capsule_files::CapsuleFiles;
 use crate::{AuditLogLine, ChangeAuthor, MemoryMap, MemoryOwner, StoreError, store::check_key};
 
 pub(super) fn load(files: &CapsuleFiles, owner: &MemoryOwner) -> Result<MemoryMap, StoreError> {
     let path = files.layout.memory(owner);
     files.layout.check_file(&path)?;
     let failed = || StoreError::io("read the memory");
-    match disk::read_file(&path).map_err(failed())? {
+    match capdeck_storage::read_if_exists(&path).map_err(failed())? {
         Some(text) => serde_json::from_slice(&text).map_err(io::Error::other).map_err(failed()),
         None => Ok(MemoryMap::new()),
     }

@@ -11,7 +11,7 @@ use std::{
 use jiff::Timestamp;
 
 use super::{
-    disk::{self, StoreDisk},
+    disk::StoreDisk,
     journal::{LeftoverJournal, StoreJournal},
     journal_record::{FileOperation, JournalRecord},
     layout::CapsuleLayout,
@@ -147,7 +147,7 @@ fn put(path: &Path, bytes: &[u8], disk: &StoreDisk) -> io::Result<bool> {
         return Ok(false);
     }
     if let Some(folder) = path.parent() {
-        disk::make_private_folder(folder)?;
+        capdeck_storage::make_private_folder(folder)?;
     }
     let staged = disk.stage(bytes)?;
     disk.rename(&staged.path, path)?;
@@ -162,7 +162,7 @@ fn remove(path: &Path, disk: &StoreDisk) -> io::Result<bool> {
 }
 
 fn end_with(path: &Path, start: u64, bytes: &[u8]) -> io::Result<bool> {
-    let mut options = disk::private_file();
+    let mut options = capdeck_storage::private_options();
     let mut file = options.read(true).write(true).create(true).truncate(false).open(path)?;
     // What came before was synced; if it is missing nevertheless, the rest is better than nothing.
     let start = start.min(file.metadata()?.len());

@@ -5,11 +5,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use capdeck_storage::list_folder;
 use serde::{Deserialize, Serialize};
 
 use super::{
     capsule_files::{CommitJob, FileStep},
-    disk::list_folder,
     engine::StoreEngine,
     scan,
     write_entry::change_signal,

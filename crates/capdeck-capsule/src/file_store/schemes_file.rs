@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{disk, engine::StoreEngine, layout::CapsuleLayout};
+use super::{engine::StoreEngine, layout::CapsuleLayout};
 use crate::{AuditLogLine, ChangeAuthor, Scheme, StoreError, scheme::SchemeOrigin};
 
 /// The lock of the file. No entry has such a name.
@@ -15,7 +15,7 @@ pub(super) fn load(layout: &CapsuleLayout, registry: &[Scheme]) -> Result<Vec<Sc
         scheme.check(&known)?;
         known.push(Scheme { origin: SchemeOrigin::Registry, ..scheme.clone() });
     }
-    let text = disk::read_file(&layout.schemes());
+    let text = capdeck_storage::read_if_exists(&layout.schemes());
     let own = text.and_then(|text| {
         let text = text.as_deref().unwrap_or(b"[]");
         serde_json::from_slice::<Vec<Scheme>>(text).map_err(io::Error::other)

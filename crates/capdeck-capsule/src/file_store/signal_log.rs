@@ -2,19 +2,19 @@
 
 use std::{collections::VecDeque, fs, io, path::PathBuf};
 
+use capdeck_storage::WallClock;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::{
     capsule_files::{CapsuleFiles, CommitJob},
-    disk::{self, StoreDisk},
+    disk::StoreDisk,
     journal_record::{FileOperation, JournalChange},
     layout::CapsuleLayout,
 };
 use crate::{
-    AuditLogLine, CapsuleAuthor, ChangeAuthor, EntryScope, Signal, SignalPage, StoreClock,
-    StoreError,
+    AuditLogLine, CapsuleAuthor, ChangeAuthor, EntryScope, Signal, SignalPage, StoreError,
     day_file::{self, DayFile},
     service::PollSignalsRequest,
     signal_id,
@@ -26,7 +26,7 @@ const MAX_CACHED_SIGNALS: usize = 2_000;
 #[derive(Debug)]
 pub(crate) struct SignalLog {
     inner: Mutex<SignalLogState>,
-    clock: StoreClock,
+    clock: WallClock,
 }
 
 #[derive(Debug)]
@@ -78,7 +78,7 @@ pub(crate) struct SignalLine {
 }
 
 impl SignalLog {
-    pub(crate) fn open(layout: &CapsuleLayout, clock: StoreClock) -> io::Result<Self> {
+    pub(crate) fn open(layout: &CapsuleLayout, clock: WallClock) -> io::Result<Self> {
         let folder = layout.folder("signals");
         let days = day_file::days(&folder, "")?;
         let mut inner = SignalLogState {
@@ -271,7 +271,7 @@ fn acknowledged(
 ) -> Result<Option<String>, StoreError> {
     let path = files.layout.cursor(&author.owner());
     files.layout.check_file(&path)?;
-    let read = disk::read_file(&path)
+    let read = capdeck_storage::read_if_exists(&path)
         .and_then(|bytes| bytes.map(String::from_utf8).transpose().map_err(io::Error::other));
     let text = read.map_err(StoreError::io("read the cursor"))?;
     Ok(text.map(|text| text.trim().to_owned()).filter(|id| signal_id::is_id(id)))

@@ -11,9 +11,9 @@ use std::{
 
 use capdeck_capsule::{
     CapsuleAccess, CapsuleAuthor, CapsuleRegistry, CapsuleUpdate, CommitRef, EntryUri,
-    PollSignalsRequest, Scheme, StoreClock, StoreLimits, StoreMode, StoreOptions, StoreWrite,
-    verify_audit,
+    PollSignalsRequest, Scheme, StoreLimits, StoreMode, StoreOptions, StoreWrite, verify_audit,
 };
+use capdeck_storage::WallClock;
 use jiff::Timestamp;
 
 use crate::{
@@ -344,9 +344,7 @@ async fn a_clock_that_jumps_changes_no_order() {
     let seconds = Arc::new(AtomicI64::new(1_800_000_000));
     let clock = {
         let seconds = Arc::clone(&seconds);
-        StoreClock::from_fn(move || {
-            Timestamp::from_second(seconds.load(Ordering::Relaxed)).unwrap()
-        })
+        WallClock::from_fn(move || Timestamp::from_second(seconds.load(Ordering::Relaxed)).unwrap())
     };
     let stage = Stage::with(StoreOptions { clock, ..options() }).await;
     let owner = stage.owner().await;

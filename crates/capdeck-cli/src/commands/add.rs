@@ -10,12 +10,13 @@ use capdeck_definition::{
     CapabilityId, Deck, Diagnostic, DiagnosticSeverity, SourceFile, SourceFormat, SourceLayer,
 };
 use capdeck_install::OverwritePolicy;
+use capdeck_storage::FileReaders;
 use serde_json::{Value, json};
 
 use crate::{
     commands::CommandContext,
     errors::{CommandFailure, CommandResult, TRUST_NEXT},
-    new_file::{BackendBlock, FileAccess, already_there, caplet_text, write_new},
+    new_file::{BackendBlock, already_there, caplet_text, write_new},
     plain_text::{command_line, one_line},
     settings,
     source_frames::SourceFrames,
@@ -118,7 +119,7 @@ struct NewFileTarget {
     folder: PathBuf,
     /// The folder relative paths on the command line start at.
     here: PathBuf,
-    readers: FileAccess,
+    readers: FileReaders,
     needs_trust: bool,
 }
 
@@ -129,7 +130,7 @@ impl NewFileTarget {
     ) -> Result<Self, CommandFailure> {
         let here = context.env.current_dir.clone().unwrap_or_default();
         let (path, readers) = match &common.output {
-            Some(output) => (here.join(output), FileAccess::Everyone),
+            Some(output) => (here.join(output), FileReaders::Unchanged),
             None => {
                 let (deck, readers) = context.settings()?.target_deck(common.project_deck);
                 (deck.join(format!("{}.md", common.id)), readers)
@@ -319,7 +320,7 @@ fn write(
     path: PathBuf,
     text: &str,
     existing: OverwritePolicy,
-    readers: FileAccess,
+    readers: FileReaders,
 ) -> Result<FileOutcome, CommandFailure> {
     match write_new(&path, text, existing, readers) {
         Ok(()) => Ok((path, true)),

@@ -9,6 +9,7 @@ use capdeck_install::{
     AgentClient, ClientEntryChange, ClientEntryPlan, ClientEntryRecords, ClientEntryTarget,
     ClientScope, ImportedServer, OverwritePolicy, import_server, is_capdeck, plan_connect,
 };
+use capdeck_storage::FileReaders;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -22,7 +23,7 @@ use super::{
 use crate::{
     commands::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus, TRUST_NEXT},
-    new_file::{BackendBlock, FileAccess, caplet_text, write_new},
+    new_file::{BackendBlock, caplet_text, write_new},
     plain_text::one_line,
     settings::CommandSettings,
 };
@@ -199,7 +200,7 @@ struct TargetDeck<'a> {
     settings: &'a CommandSettings,
     folder: PathBuf,
     layer: SourceLayer,
-    readers: FileAccess,
+    readers: FileReaders,
     force: bool,
     dry_run: bool,
 }

@@ -8,10 +8,10 @@ use std::{
 };
 
 use capdeck_definition::DeckConfig;
+use capdeck_storage::{FileReaders, replace_file, replace_file_unsynced};
 use serde::Deserialize;
 
 use super::record::{RECORD_VERSION, RunRecord};
-use crate::durable;
 
 /// Why recorded runs cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -133,12 +133,12 @@ impl RunStore {
 
     /// Only its owner can read the file. It survives a power cut.
     pub(crate) fn save(&self, record: &RunRecord) -> Result<(), RunStoreError> {
-        self.write(record, durable::save)
+        self.write(record, |path, text| replace_file(path, text, FileReaders::Owner))
     }
 
     /// The same for a run that only its history needs: thousands in a second must not wait for the disk.
     pub(crate) fn save_history(&self, record: &RunRecord) -> Result<(), RunStoreError> {
-        self.write(record, durable::save_unsynced)
+        self.write(record, replace_file_unsynced)
     }
 
     fn write(

@@ -7,12 +7,13 @@ use std::{
 };
 
 use capdeck_definition::sha256_hex;
+use capdeck_storage::{FileLock, remove_if_exists};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::ConnectError;
 use crate::{
-    atomic_file::{FolderLock, WriteError, remove_file, replace_private_file},
+    atomic_file::{WriteError, replace_private_file},
     client::{AgentClient, ClientFolders, ClientScope},
     edit::{ConfigDocument, DocumentStep, EditError, TextSplice},
 };
@@ -53,9 +54,9 @@ impl ClientEntryRecords {
 
     /// Waits until no other command changes agents' files. Held from before the first plan to behind the last write, so
     /// that of two commands the second finds what the first wrote.
-    pub fn hold(&self) -> Result<FolderLock, ConnectError> {
+    pub fn hold(&self) -> Result<FileLock, ConnectError> {
         let path = self.folder.join("lock");
-        FolderLock::take(&path).map_err(|source| WriteError { path, source }.into())
+        FileLock::wait(&path).map_err(|source| WriteError { path, source }.into())
     }
 
     /// A record that cannot be read is as good as none: the entry is then found by what it says.
@@ -82,7 +83,7 @@ impl ClientEntryRecords {
 
     pub(super) fn forget(&self, target: &ClientEntryTarget) -> Result<(), ConnectError> {
         let file = self.file(target);
-        remove_file(&file).map_err(|source| ConnectError::Delete { file, source })
+        remove_if_exists(&file).map(drop).map_err(|source| ConnectError::Delete { file, source })
     }
 
     fn file(&self, target: &ClientEntryTarget) -> PathBuf {

@@ -6,13 +6,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use capdeck_storage::sync_folder;
+
 use super::{
     CapabilityPackage, LockedPackage, LockedSource, PackageAction, PackageChange, PackageError,
     PackageKind, PackageLock, PackageObstacle, PackageRemoval, PackageRisk,
     contents::{MAIN_FILE, PackageFile, PackageFiles, diff, hash, read_files},
     lock::load_caplets_lock,
 };
-use crate::atomic_file::sync_folder;
 
 struct PresentPackage {
     kind: PackageKind,

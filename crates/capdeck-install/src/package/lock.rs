@@ -2,10 +2,11 @@
 
 use std::{fs, path::Path};
 
+use capdeck_storage::remove_if_exists;
 use serde::{Deserialize, Serialize};
 
 use super::{LockedSource, PackageError, PackageKind, PackageRisk, PackageSource};
-use crate::{atomic_file::remove_file, replace_file};
+use crate::replace_file;
 
 const NAME: &str = "capdeck.lock.json";
 /// The form of the file that this version reads and writes.
@@ -57,7 +58,8 @@ impl PackageLock {
     pub(super) fn save(&mut self, deck: &Path) -> Result<(), PackageError> {
         let path = deck.join(NAME);
         if self.packages.is_empty() {
-            return remove_file(&path)
+            return remove_if_exists(&path)
+                .map(drop)
                 .map_err(|source| PackageError::file("remove", &path, source));
         }
         self.packages.sort_by(|one, other| one.id.cmp(&other.id));

@@ -11,13 +11,14 @@ use std::{
 };
 
 use capdeck_definition::sha256_hex;
+use capdeck_storage::{make_private_folder, private_options, remove_if_exists, sync_folder};
 use serde::{Deserialize, Serialize};
 
 use super::{
     manifest::{InstallManifest, ProjectState},
     plan::FileChange,
 };
-use crate::atomic_file::{WriteError, remove_file, replace_private_file, sync_folder};
+use crate::atomic_file::{WriteError, replace_private_file};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct JournalStep {
@@ -58,10 +59,10 @@ impl InstallJournal {
     ) -> Result<Self, WriteError> {
         let (stage, dir) = (state.dir.join("journal.new"), state.dir.join("journal"));
         remove_folder(&stage).map_err(failed(&stage))?;
-        make_private(&state.dir).map_err(failed(&state.dir))?;
-        make_private(&stage).map_err(failed(&stage))?;
+        make_private_folder(&state.dir).map_err(failed(&state.dir))?;
+        make_private_folder(&stage).map_err(failed(&stage))?;
         let kept_dir = state.dir.join("kept");
-        make_private(&kept_dir).map_err(failed(&kept_dir))?;
+        make_private_folder(&kept_dir).map_err(failed(&kept_dir))?;
         for (hash, content) in kept {
             let path = kept_dir.join(hash);
             if !path.exists() {
@@ -131,7 +132,7 @@ impl InstallJournal {
         };
         let beside = beside(&step.path);
         if current != step.before && current != step.after {
-            remove_file(&beside).map_err(failed)?;
+            remove_if_exists(&beside).map_err(failed)?;
             return Ok(false);
         }
         match &step.after {
@@ -148,7 +149,7 @@ impl InstallJournal {
             None => {}
         }
         // A killed run may have left it.
-        remove_file(&beside).map_err(failed)?;
+        remove_if_exists(&beside).map_err(failed)?;
         Ok(true)
     }
 
@@ -164,7 +165,7 @@ impl InstallJournal {
         let path = state.join("manifest.json");
         if manifest.is_empty() {
             // What is left of this project is the folder itself.
-            remove_file(&path).map_err(failed(&path))?;
+            remove_if_exists(&path).map_err(failed(&path))?;
         } else {
             replace_private_file(&path, &manifest.to_bytes())?;
         }
@@ -204,7 +205,7 @@ fn beside(path: &Path) -> PathBuf {
 fn replace(path: &Path, beside: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
-    remove_file(beside)?;
+    remove_if_exists(beside)?;
     let mut file = OpenOptions::new().write(true).create_new(true).open(beside)?;
     file.write_all(content)?;
     if let Ok(known) = fs::metadata(path) {
@@ -222,27 +223,9 @@ fn remove_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Configuration of agents can hold secrets, so what is kept of it is for its owner alone.
-fn make_private(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::DirBuilderExt as _;
-        builder.mode(0o700);
-    }
-    builder.create(path)
-}
-
+/// Configuration of agents can hold secrets, so a copy of it is for its owner alone.
 fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(0o600);
-    }
-    let mut file = options.open(path)?;
+    let mut file = private_options().write(true).create(true).truncate(true).open(path)?;
     file.write_all(content)?;
     file.sync_all()
 }

@@ -8,7 +8,7 @@ use std::{
 
 use capdeck_auth::{
     EnvironmentSnapshot, KeySettings, Secret, Vault,
-    inbound::{AdminKey, IpNetwork, Registry, RegistryClock, RegistryLimits, RegistryOptions},
+    inbound::{AdminKey, IpNetwork, Registry, RegistryLimits, RegistryOptions},
 };
 use capdeck_definition::{DeckRoot, Exposure, RootOwner};
 use capdeck_host::{AuditMode, Host, HostSettings, ViewPolicy, WorkerCommand};
@@ -16,6 +16,7 @@ use capdeck_serve::{
     HttpLimits, HttpServer, HttpSettings, OidcSettings, ProcessLifetime, RateLimits, RegistryTrail,
     ServeAuthMode, SharedCapsuleService, SharedCapsulesSettings,
 };
+use capdeck_storage::WallClock;
 use capdeck_test::{FakePlan, HttpClient, TestDirs, sandbox_worker};
 use serde_json::{Map, Value, json};
 use tokio::{runtime::Runtime, task::JoinHandle};
@@ -30,7 +31,7 @@ pub(crate) struct Setting {
     config: Map<String, Value>,
     http: HttpSettings,
     has_registry: bool,
-    clock: RegistryClock,
+    clock: WallClock,
     limits: RegistryLimits,
 }
 
@@ -49,7 +50,7 @@ pub(crate) struct Served {
 impl Setting {
     pub(crate) fn new() -> Self {
         let http = HttpSettings::new("127.0.0.1", 0);
-        let (dirs, config, clock) = (TestDirs::new(), Map::new(), RegistryClock::default());
+        let (dirs, config, clock) = (TestDirs::new(), Map::new(), WallClock::default());
         Self { dirs, config, http, has_registry: false, clock, limits: RegistryLimits::default() }
     }
 
@@ -110,7 +111,7 @@ impl Setting {
     }
 
     /// What the registry takes for the time.
-    pub(crate) fn clock(mut self, clock: RegistryClock) -> Self {
+    pub(crate) fn clock(mut self, clock: WallClock) -> Self {
         self.clock = clock;
         self
     }

@@ -9,18 +9,29 @@ use super::{Problem, assert_none, files, root};
 /// A name must stand above the row that uses it, so the table cannot hold a cycle.
 const CRATES: &[(&str, &[&str])] = &[
     ("capdeck-access", &[]),
+    ("capdeck-storage", &[]),
     ("capdeck-definition", &[]),
     ("capdeck-catalog", &["capdeck-access", "capdeck-definition"]),
-    ("capdeck-install", &["capdeck-definition"]),
+    ("capdeck-install", &["capdeck-storage", "capdeck-definition"]),
     ("capdeck-mcp", &[]),
-    ("capdeck-auth", &["capdeck-access"]),
-    ("capdeck-capsule", &["capdeck-access"]),
+    ("capdeck-auth", &["capdeck-access", "capdeck-storage"]),
+    ("capdeck-capsule", &["capdeck-access", "capdeck-storage"]),
     ("capdeck-sandbox", &["capdeck-catalog"]),
-    ("capdeck-backend", &["capdeck-definition", "capdeck-catalog", "capdeck-mcp", "capdeck-auth"]),
+    (
+        "capdeck-backend",
+        &[
+            "capdeck-storage",
+            "capdeck-definition",
+            "capdeck-catalog",
+            "capdeck-mcp",
+            "capdeck-auth",
+        ],
+    ),
     (
         "capdeck-host",
         &[
             "capdeck-access",
+            "capdeck-storage",
             "capdeck-definition",
             "capdeck-catalog",
             "capdeck-auth",
@@ -31,11 +42,19 @@ const CRATES: &[(&str, &[&str])] = &[
     ),
     (
         "capdeck-serve",
-        &["capdeck-access", "capdeck-mcp", "capdeck-auth", "capdeck-host", "capdeck-install"],
+        &[
+            "capdeck-access",
+            "capdeck-storage",
+            "capdeck-mcp",
+            "capdeck-auth",
+            "capdeck-host",
+            "capdeck-install",
+        ],
     ),
     (
         "capdeck-cli",
         &[
+            "capdeck-storage",
             "capdeck-definition",
             "capdeck-install",
             "capdeck-catalog",

@@ -18,9 +18,7 @@ fn fixture() -> Fixture {
     let time = Arc::new(AtomicI64::new(1_800_000_000));
     let clock = {
         let time = Arc::clone(&time);
-        RegistryClock::from_fn(move || {
-            Timestamp::from_second(time.load(Ordering::Relaxed)).unwrap()
-        })
+        WallClock::from_fn(move || Timestamp::from_second(time.load(Ordering::Relaxed)).unwrap())
     };
     Fixture { failures: FailedCredentials::new(clock, 5), time }
 }

@@ -4,6 +4,7 @@
 
 use std::{collections::BTreeMap, fs, time::SystemTime};
 
+use capdeck_storage::FileLock;
 use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 use url::Url;
@@ -13,7 +14,6 @@ use super::{BearerChallenge, LoginKind, OAuthError, OAuthResult};
 use crate::{
     Secret, Vault,
     inbound::ClientAuthMethod,
-    private_file::FileLock,
     sealed_folder::{SealedContent, SealedError, SealedFolder},
 };
 

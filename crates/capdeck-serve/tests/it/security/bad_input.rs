@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicI64, Ordering},
 };
 
-use capdeck_auth::inbound::RegistryClock;
+use capdeck_storage::WallClock;
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -171,12 +171,11 @@ fn security_05_a_token_of_another_host_or_another_endpoint_opens_nothing() {
 }
 
 /// A clock that a test moves.
-fn movable() -> (Arc<AtomicI64>, RegistryClock) {
+fn movable() -> (Arc<AtomicI64>, WallClock) {
     let now = Arc::new(AtomicI64::new(Timestamp::now().as_second()));
     let read = Arc::clone(&now);
-    let clock = RegistryClock::from_fn(move || {
-        Timestamp::from_second(read.load(Ordering::SeqCst)).unwrap()
-    });
+    let clock =
+        WallClock::from_fn(move || Timestamp::from_second(read.load(Ordering::SeqCst)).unwrap());
     (now, clock)
 }
 

@@ -5,7 +5,8 @@ use std::sync::{
     atomic::{AtomicI64, Ordering},
 };
 
-use capdeck_auth::inbound::{OperatorRole, RegistryClock, RegistryLimits};
+use capdeck_auth::inbound::{OperatorRole, RegistryLimits};
+use capdeck_storage::WallClock;
 use capdeck_test::HttpReply;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -23,17 +24,16 @@ const PLACES: [(&str, &str); 4] =
     [("GET", "/v1/operators"), ("POST", "/mcp"), ("GET", "/api/me"), ("GET", "/metrics")];
 
 /// A clock that does not move by itself.
-fn stopped() -> (Arc<AtomicI64>, RegistryClock) {
+fn stopped() -> (Arc<AtomicI64>, WallClock) {
     let time = Arc::new(AtomicI64::new(Timestamp::now().as_second()));
     let shared = Arc::clone(&time);
-    let clock = RegistryClock::from_fn(move || {
-        Timestamp::from_second(shared.load(Ordering::Relaxed)).unwrap()
-    });
+    let clock =
+        WallClock::from_fn(move || Timestamp::from_second(shared.load(Ordering::Relaxed)).unwrap());
     (time, clock)
 }
 
 /// A host that counts failures as it does by default.
-fn guessed(clock: RegistryClock) -> Setting {
+fn guessed(clock: WallClock) -> Setting {
     at(clock).failed_credentials(RegistryLimits::default().failed_credentials)
 }
 

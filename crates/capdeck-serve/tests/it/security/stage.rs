@@ -1,8 +1,9 @@
 //! A host where everyone needs a token, people and programs of every kind that use it, and what its audit says.
 
-use capdeck_auth::inbound::{EventCaller, NewOperator, OperatorRole, RegistryClock};
+use capdeck_auth::inbound::{EventCaller, NewOperator, OperatorRole};
 use capdeck_definition::Exposure;
 use capdeck_serve::{BucketRate, RateLimits, ServeAuthMode};
+use capdeck_storage::WallClock;
 use capdeck_test::{FakePlan, HttpReply};
 use serde_json::{Value, json};
 
@@ -34,7 +35,7 @@ pub(super) fn setting() -> Setting {
 }
 
 /// A setting whose registry takes the given clock for the time.
-pub(super) fn at(clock: RegistryClock) -> Setting {
+pub(super) fn at(clock: WallClock) -> Setting {
     setting().clock(clock)
 }
 
