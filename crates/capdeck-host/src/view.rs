@@ -54,6 +54,9 @@ pub struct View {
     tools: OnceLock<Box<RawValue>>,
 }
 
+/// Max tokens that a capability costs where it is listed.
+type ListingCost = fn(&Capability) -> usize;
+
 /// The target of a listed tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolRoute {
@@ -136,7 +139,7 @@ impl View {
         let exposure = policy.exposure_of(capability);
         let is_explicit = policy.is_explicit(capability);
         // Without a wildcard, a new exposure does not compile until it is handled.
-        let listed: Option<(&mut Vec<_>, fn(&Capability) -> usize)> = match exposure {
+        let listed: Option<(&mut Vec<_>, ListingCost)> = match exposure {
             E::Direct | E::DirectAndCodeMode => Some((&mut self.direct, direct_tokens)),
             E::Progressive | E::ProgressiveAndCodeMode => {
                 Some((&mut self.progressive, tool_list::wrapper_tokens))

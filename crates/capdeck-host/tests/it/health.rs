@@ -13,7 +13,7 @@ fn health(host: &Host, id: &str) -> HealthStatus {
     let catalog = host.catalog();
     let items = list_items(host, &catalog);
     let listed = items.into_iter().find(|item| item.id == id).unwrap().health;
-    assert_eq!(HealthStatus::of(&host, catalog.get(id).unwrap()), listed);
+    assert_eq!(HealthStatus::of(host, catalog.get(id).unwrap()), listed);
     listed
 }
 

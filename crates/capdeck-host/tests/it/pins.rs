@@ -53,7 +53,7 @@ fn tool(name: &str, description: &str) -> Value {
 }
 
 fn review(host: &Host) -> PinReview {
-    PinReview::of(&host, host.catalog().get("fake").unwrap()).unwrap()
+    PinReview::of(host, host.catalog().get("fake").unwrap()).unwrap()
 }
 
 fn kinds(review: &PinReview) -> Vec<String> {
@@ -61,7 +61,7 @@ fn kinds(review: &PinReview) -> Vec<String> {
 }
 
 fn approve(host: &Host, tool: Option<&str>) {
-    approve_tools(&host, host.catalog().get("fake").unwrap(), tool).unwrap().unwrap();
+    approve_tools(host, host.catalog().get("fake").unwrap(), tool).unwrap().unwrap();
 }
 
 #[tokio::test]
