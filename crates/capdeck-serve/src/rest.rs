@@ -22,7 +22,11 @@ mod router;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use capdeck_host::Host;
@@ -53,7 +57,7 @@ pub(crate) struct RestApi {
     host: Host,
     http_state: Arc<HttpState>,
     operations: Vec<RestOperation>,
-    document: Bytes,
+    document: OnceLock<Bytes>,
     idempotency: Arc<IdempotencyCache>,
     body_timeout: Duration,
     feed: ActivityFeed,
@@ -70,19 +74,23 @@ impl RestApi {
         body_timeout: Duration,
     ) -> Arc<Self> {
         let host = http_state.host.clone();
-        let operations = operations();
-        let document = openapi::document(&operations, &host.settings().version);
         Arc::new(Self {
             feed: ActivityFeed::new(host.clone(), http_state.registry().cloned()),
             host,
             http_state,
             connected,
             started_at: Timestamp::now(),
-            document: document.to_string().into(),
-            operations,
+            operations: operations(),
+            document: OnceLock::new(),
             idempotency: Arc::default(),
             body_timeout,
         })
+    }
+
+    /// The OpenAPI document, made for the first who asks.
+    fn document(&self) -> Bytes {
+        let make = || openapi::document(&self.operations, &self.host.settings().version);
+        self.document.get_or_init(|| make().to_string().into()).clone()
     }
 
     pub(crate) fn close(&self) {
@@ -108,7 +116,7 @@ async fn run_blocking<T: Send + 'static>(
 fn operations() -> Vec<RestOperation> {
     let document = get("/v1/openapi.json", "getDocument", "Get this document")
         .who(RequiredAccess::Anyone)
-        .handled_by(async |call: RestCall| Ok(EncodedJson(call.rest.document.clone())));
+        .handled_by(async |call: RestCall| Ok(EncodedJson(call.rest.document())));
     let parts = [
         vec![document],
         overview::operations(),

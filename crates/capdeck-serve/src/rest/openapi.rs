@@ -281,15 +281,15 @@ fn without_null(mut schema: Value) -> Value {
 }
 
 fn responses(operation: &RestOperation, generator: &mut SchemaGenerator) -> Value {
-    let content = (operation.answer)(generator);
+    let schema = (operation.answer.schema)(generator);
+    let schema = schema.map_or_else(binary, |schema| json!({ "schema": schema }));
     let mut told = Map::new();
     for status in operation.declared.success {
         let mut answer = json!({ "description": described_status(*status) });
-        if let Some((media_type, schema)) = &content
+        if let Some(media_type) = operation.answer.media_type
             && !matches!(status, 204 | 304)
         {
-            let schema = schema.as_ref().map_or_else(binary, |schema| json!({ "schema": schema }));
-            answer["content"] = json!({ *media_type: schema });
+            answer["content"] = json!({ media_type: schema });
             if operation.declared.is_conditional || operation.declared.success.contains(&304) {
                 answer["headers"] = json!({ "ETag": {
                     "description": "The state of the response; send it as `If-Match` or `If-None-Match`.",

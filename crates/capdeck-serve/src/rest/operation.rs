@@ -1,6 +1,11 @@
 //! One operation, declared once for the router and the OpenAPI document.
 
-use std::{fmt, future::Future, pin::Pin, sync::Arc};
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, LazyLock},
+};
 
 use axum::response::Response;
 use bytes::Bytes;
@@ -15,16 +20,17 @@ use super::{
         InputValidator, NoBody, NoQuery, OperationBody, check_media_type, inline_generator,
         inline_schema, read_query,
     },
-    response::{OperationResponse, ResponseContent, ResponseShape},
+    response::{OperationResponse, ResponseContent},
 };
 use crate::request_actor::RequestActor;
 
 /// An operation with its handler.
 pub(super) struct RestOperation {
     pub(super) declared: OperationDeclaration,
-    pub(super) query: Arc<InputValidator>,
+    /// Made at the first use, like the schema of the body: a start does not wait for what most hosts never need.
+    pub(super) query: Arc<LazyLock<InputValidator>>,
     pub(super) body: BodyShape,
-    pub(super) answer: fn(&mut SchemaGenerator) -> Option<ResponseShape>,
+    pub(super) answer: AnswerShape,
     /// Parses the query and the body; the returned future runs the handler.
     pub(super) run: Box<OperationHandler>,
 }
@@ -49,6 +55,12 @@ pub(super) struct BodyShape {
     pub(super) media_types: &'static [&'static str],
     pub(super) limit: usize,
     pub(super) is_required: bool,
+    pub(super) schema: fn(&mut SchemaGenerator) -> Option<Schema>,
+}
+
+pub(super) struct AnswerShape {
+    /// `None` without a body.
+    pub(super) media_type: Option<&'static str>,
     pub(super) schema: fn(&mut SchemaGenerator) -> Option<Schema>,
 }
 
@@ -148,32 +160,34 @@ impl OperationDeclaration {
         F: Future<Output = ApiResult<R>> + Send + 'static,
     {
         if self.success.is_empty() {
-            self.success = if R::Content::HAS_BODY { &[200] } else { &[204] };
+            self.success = if R::Content::MEDIA_TYPE.is_some() { &[200] } else { &[204] };
         }
         let usual = self.success.first().and_then(|status| StatusCode::from_u16(*status).ok());
         let usual = usual.unwrap_or_default();
-        let query = Arc::new(InputValidator::closed(inline_schema::<Q>()));
+        let query: LazyLock<InputValidator> =
+            LazyLock::new(|| InputValidator::closed(inline_schema::<Q>()));
+        let query = Arc::new(query);
         let body = BodyShape {
             media_types: B::MEDIA_TYPES,
             limit: B::LIMIT,
             is_required: B::IS_REQUIRED,
             schema: |generator| B::schema(generator),
         };
-        let body_schema = B::schema(&mut inline_generator());
-        let body_check = body_schema.map(|schema| InputValidator::of(schema.to_value()));
-        let media_type =
-            R::Content::shape(&mut SchemaGenerator::default()).map(|(media_type, _)| media_type);
+        let body_check = LazyLock::new(|| {
+            let schema = B::schema(&mut inline_generator());
+            schema.map(|schema| InputValidator::of(schema.to_value()))
+        });
+        let answer = AnswerShape { media_type: R::Content::MEDIA_TYPE, schema: R::Content::schema };
         let check = Arc::clone(&query);
         let run = move |call: RestCall, raw: Option<&str>, bytes: Bytes| {
             let asked: Q = read_query(raw, &check)?;
             check_media_type(&call.headers, B::MEDIA_TYPES, bytes.is_empty(), B::IS_REQUIRED)?;
             let sent = B::read(bytes, body_check.as_ref())?;
             let working = work(call, asked, sent);
-            Ok(Box::pin(async move {
-                working.await?.into_rest_response().into_response(usual, media_type)
-            }) as ResponseFuture)
+            Ok(Box::pin(async move { working.await?.into_rest_response().into_response(usual) })
+                as ResponseFuture)
         };
-        RestOperation { declared: self, query, body, answer: R::Content::shape, run: Box::new(run) }
+        RestOperation { declared: self, query, body, answer, run: Box::new(run) }
     }
 
     pub(super) fn places(&self) -> impl Iterator<Item = &'static str> {

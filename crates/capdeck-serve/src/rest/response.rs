@@ -22,14 +22,12 @@ pub(super) struct RestResponse<T> {
     content: T,
 }
 
-/// The media type of a body and, for JSON, its schema.
-pub(super) type ResponseShape = (&'static str, Option<Schema>);
-
 pub(super) trait ResponseContent: Send + 'static {
-    const HAS_BODY: bool = true;
+    /// `None` without a body.
+    const MEDIA_TYPE: Option<&'static str> = Some("application/json");
 
-    /// The media type and, for JSON, the schema; `None` without a body.
-    fn shape(generator: &mut SchemaGenerator) -> Option<ResponseShape>;
+    /// The schema of JSON.
+    fn schema(generator: &mut SchemaGenerator) -> Option<Schema>;
 
     fn into_body(self) -> ApiResult<Body>;
 }
@@ -44,8 +42,8 @@ pub(super) type ArchiveContent = ByteContent<true>;
 pub(super) type BinaryContent = ByteContent<false>;
 
 impl<T: Serialize + JsonSchema + Send + 'static> ResponseContent for T {
-    fn shape(generator: &mut SchemaGenerator) -> Option<ResponseShape> {
-        Some(("application/json", Some(generator.subschema_for::<T>())))
+    fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
+        Some(generator.subschema_for::<T>())
     }
 
     fn into_body(self) -> ApiResult<Body> {
@@ -56,9 +54,9 @@ impl<T: Serialize + JsonSchema + Send + 'static> ResponseContent for T {
 }
 
 impl ResponseContent for NoContent {
-    const HAS_BODY: bool = false;
+    const MEDIA_TYPE: Option<&'static str> = None;
 
-    fn shape(_: &mut SchemaGenerator) -> Option<ResponseShape> {
+    fn schema(_: &mut SchemaGenerator) -> Option<Schema> {
         None
     }
 
@@ -68,8 +66,11 @@ impl ResponseContent for NoContent {
 }
 
 impl<const GZIP: bool> ResponseContent for ByteContent<GZIP> {
-    fn shape(_: &mut SchemaGenerator) -> Option<ResponseShape> {
-        Some((if GZIP { "application/gzip" } else { "application/octet-stream" }, None))
+    const MEDIA_TYPE: Option<&'static str> =
+        Some(if GZIP { "application/gzip" } else { "application/octet-stream" });
+
+    fn schema(_: &mut SchemaGenerator) -> Option<Schema> {
+        None
     }
 
     fn into_body(self) -> ApiResult<Body> {
@@ -81,8 +82,8 @@ impl<const GZIP: bool> ResponseContent for ByteContent<GZIP> {
 pub(super) struct EncodedJson(pub(super) bytes::Bytes);
 
 impl ResponseContent for EncodedJson {
-    fn shape(_: &mut SchemaGenerator) -> Option<ResponseShape> {
-        Some(("application/json", Some(schemars::json_schema!({ "type": "object" }))))
+    fn schema(_: &mut SchemaGenerator) -> Option<Schema> {
+        Some(json_schema!({ "type": "object" }))
     }
 
     fn into_body(self) -> ApiResult<Body> {
@@ -135,16 +136,12 @@ impl<T: ResponseContent> RestResponse<T> {
     }
 
     /// Responses are never cached.
-    pub(super) fn into_response(
-        self,
-        usual: StatusCode,
-        media_type: Option<&'static str>,
-    ) -> ApiResult<Response> {
+    pub(super) fn into_response(self, usual: StatusCode) -> ApiResult<Response> {
         let status = self.status.unwrap_or(usual);
         let mut response = (status, self.content.into_body()?).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if let Some(media_type) = media_type {
+        if let Some(media_type) = T::MEDIA_TYPE {
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
         }
         headers.extend(self.headers);
