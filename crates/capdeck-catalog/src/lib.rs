@@ -56,4 +56,4 @@ pub use policy_decision::{CONFIRM, CallSubject, DecisionReason, PolicyDecision, 
 pub use search::{SearchCursorError, ToolSearchMatch, ToolSearchRequest, ToolSearchResult};
 pub use shell_word::{is_unprintable, shell_word, tool_words};
 pub use signature::{argument_list, brief_signature, signature};
-pub use tokens::estimate_tokens;
+pub use tokens::{estimate_tokens, estimate_tokens_up_to};

@@ -11,6 +11,11 @@ type TokenCost = usize;
 /// A bound for the o200k tokens of a text: not below the exact count on tool definitions and prose, and
 /// on average less than a quarter above it.
 pub fn estimate_tokens(text: &str) -> usize {
+    estimate_tokens_up_to(text, usize::MAX)
+}
+
+/// The same, for callers to whom all numbers from `limit` on are equal: long texts are not read to their end.
+pub fn estimate_tokens_up_to(text: &str, limit: usize) -> usize {
     if text.is_empty() {
         return 0;
     }
@@ -19,6 +24,9 @@ pub fn estimate_tokens(text: &str) -> usize {
     let mut unbroken = UnbrokenRun::default();
     while let Some(piece) = letters.next_piece() {
         cost += piece.cost() + unbroken.follow(&piece);
+        if cost / 100 >= limit {
+            return cost / 100;
+        }
     }
     cost += unbroken.end();
     (cost + 200 + (cost / 14).min(2000)).div_ceil(100)

@@ -49,3 +49,12 @@ fn long_prose_is_not_overcharged() {
     let (bound, exact) = (estimate_tokens(&text), exact(&text));
     assert!(bound >= exact && bound * 100 <= exact * 125, "{bound} for {exact}");
 }
+
+#[test]
+fn a_limit_changes_only_what_is_beyond_it() {
+    let text = "Lists the notes that were written since a day, newest first. ".repeat(40);
+    let all = estimate_tokens(&text);
+    for limit in [0, 1, all / 2, all, all + 1] {
+        assert_eq!(estimate_tokens_up_to(&text, limit).min(limit), all.min(limit), "{limit}");
+    }
+}

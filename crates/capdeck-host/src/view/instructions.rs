@@ -1,7 +1,7 @@
 //! The instructions of the handshake: how to reach the tools, in few words. Servers' descriptions
 //! of themselves are not repeated.
 
-use capdeck_catalog::{Capability, estimate_tokens};
+use capdeck_catalog::{Capability, estimate_tokens, estimate_tokens_up_to};
 
 use super::{View, bundles, policy::DEFAULT_SURFACE_TOKENS};
 
@@ -89,11 +89,11 @@ fn has_something(capability: &Capability) -> bool {
 
 /// A budget that a person set covers tools and instructions together.
 fn room(view: &View) -> usize {
-    let used = view.tokens();
-    match view.catalog.config().surface_tokens {
-        Some(set) => (set as usize).saturating_sub(used).min(MAX_TOKENS),
-        None => DEFAULT_SURFACE_TOKENS.saturating_sub(used).clamp(MIN_TOKENS, MAX_TOKENS),
-    }
+    let set = view.catalog.config().surface_tokens.map(|tokens| tokens as usize);
+    let budget = set.unwrap_or(DEFAULT_SURFACE_TOKENS);
+    let used = estimate_tokens_up_to(view.tools().get(), budget);
+    let guaranteed = if set.is_some() { 0 } else { MIN_TOKENS };
+    budget.saturating_sub(used).clamp(guaranteed, MAX_TOKENS)
 }
 
 fn listing(lead: &str, names: &[String], room: usize) -> Option<String> {
