@@ -199,7 +199,7 @@ impl SessionConnections {
 
     /// Asks every listed capability without a known list for these clients, a few at a time.
     /// Returns those without an answer, with the reason, after the deck's discovery timeout at the
-    /// latest; slow ones continue in the background.
+    /// latest; slow ones continue in the background, and later hosts do not wait for them.
     pub(crate) async fn discover_unknown(
         &self,
         capabilities: impl Iterator<Item = Arc<Capability>>,
@@ -211,13 +211,14 @@ impl SessionConnections {
         let limit = Duration::from_millis(config.exposure_discovery_timeout_ms);
         let places = Arc::new(Semaphore::new(config.exposure_discovery_concurrency as usize));
         let mut waiting = BTreeMap::new();
+        let mut asked = Vec::new();
         let mut asking = JoinSet::new();
         for capability in capabilities.filter(|one| !self.has_discovery(one)) {
             let definition = capability.definition.clone();
             let id = definition.id.clone();
             let any_will_do =
                 hurry == ListPreference::AnyListWillDo && capability.discovery.is_some();
-            let failure = discoveries.recent_failure(&id);
+            let failure = discoveries.recent_failure(&definition);
             if any_will_do || failure.is_some() {
                 // A caller waits for it only once; when it answers, the lists change.
                 if !discoveries.is_being_asked(&id) {
@@ -227,6 +228,7 @@ impl SessionConnections {
                 continue;
             }
             waiting.insert(id.clone(), starting_error(&id));
+            asked.push(definition.clone());
             let (connections, places) = (self.clone(), places.clone());
             asking.spawn(async move {
                 let _place = places.acquire_owned().await;
@@ -243,6 +245,14 @@ impl SessionConnections {
             }
         }
         asking.detach_all();
+        let is_timeout = |error: &CallError| {
+            matches!(error.code, ErrorCode::ServerStartTimeout | ErrorCode::ToolCallTimeout)
+        };
+        for definition in asked {
+            if waiting.get(&definition.id).is_some_and(is_timeout) {
+                discoveries.note_unanswered(&definition);
+            }
+        }
         for (id, error) in &waiting {
             discoveries.note_outcome(id, Some(error));
         }

@@ -11,6 +11,7 @@ use std::{
 use capdeck_backend::{CallContext, CallError, ErrorCode, ErrorKind, static_discovery};
 use capdeck_catalog::Discovery;
 use capdeck_definition::{Backend, CapabilityId, Deck, Definition};
+use capdeck_storage::replace_file_unsynced;
 use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
 
@@ -24,6 +25,9 @@ use crate::{
 
 /// How long a capability that did not answer is asked again only in the background.
 const FAILURE_RETRY_INTERVAL: Duration = Duration::from_secs(60);
+
+/// How long later hosts ask a capability only in the background that let a caller wait in vain.
+const UNANSWERED_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Clients choose their capabilities freely, so the number of cached lists is bounded.
 const MAX_AUDIENCES: usize = 32;
@@ -204,10 +208,21 @@ impl DiscoveryTable {
         of_this.filter_map(|(_, entry)| Some(entry.asked.as_ref()?.0.clone())).collect()
     }
 
-    pub(crate) fn recent_failure(&self, id: &CapabilityId) -> Option<CallError> {
+    /// Why no caller waits for this list: it failed a moment ago, or gave an earlier host no answer.
+    pub(crate) fn recent_failure(&self, definition: &Definition) -> Option<CallError> {
         let failed = self.failed.lock();
-        let (when, error) = failed.get(id)?;
-        (when.elapsed() < FAILURE_RETRY_INTERVAL).then(|| error.clone())
+        if let Some((when, error)) = failed.get(&definition.id) {
+            return (when.elapsed() < FAILURE_RETRY_INTERVAL).then(|| error.clone());
+        }
+        drop(failed);
+        self.is_unanswered(definition).then(|| starting_error(&definition.id))
+    }
+
+    /// Remembers for later hosts that callers waited for this list in vain.
+    pub(crate) fn note_unanswered(&self, definition: &Definition) {
+        if let Err(error) = self.save_unanswered(definition) {
+            tracing::debug!(capability = %definition.id, %error, "the missing answer was not noted");
+        }
     }
 
     pub(crate) fn failure_since(&self, id: &CapabilityId, then: Instant) -> Option<CallError> {
@@ -311,10 +326,21 @@ impl DiscoveryTable {
         discovery: &Discovery,
     ) -> io::Result<()> {
         durable::save_json(&self.file(definition, audience), discovery)?;
+        // Most lists were answered before: there is nothing to remove.
+        drop(fs::remove_file(self.unanswered_file(definition)));
         if !audience.is_bare() {
             durable::keep_newest(self.others(definition), MAX_SAVED_AUDIENCES);
         }
         Ok(())
+    }
+
+    fn is_unanswered(&self, definition: &Definition) -> bool {
+        let noted = fs::metadata(self.unanswered_file(definition)).and_then(|file| file.modified());
+        noted.is_ok_and(|noted| noted.elapsed().is_ok_and(|age| age < UNANSWERED_LIFETIME))
+    }
+
+    fn save_unanswered(&self, definition: &Definition) -> io::Result<()> {
+        replace_file_unsynced(&self.unanswered_file(definition), &[])
     }
 
     fn load_others(&self, definition: &Definition) -> Vec<Discovery> {
@@ -327,6 +353,10 @@ impl DiscoveryTable {
         let start = format!("{}.", stem(definition));
         let bare = format!("{}.json", stem(definition));
         durable::by_age(&self.folder, |name| name.starts_with(&start) && name != bare)
+    }
+
+    fn unanswered_file(&self, definition: &Definition) -> PathBuf {
+        self.folder.with_file_name("unanswered").join(stem(definition))
     }
 
     fn file(&self, definition: &Definition, audience: &AudienceKey) -> PathBuf {

@@ -337,3 +337,41 @@ async fn nobody_waits_twice_for_a_server_that_does_not_answer() {
     }
     host.close().await;
 }
+
+#[tokio::test]
+async fn a_later_host_does_not_wait_for_a_server_that_did_not_answer() {
+    // The same definition hangs until the file is there, and answers from then on.
+    let deck = Deck::new();
+    let flag = deck.dirs.root().join("flag");
+    let (program, plan) = FakePlan::default().command();
+    let script = format!(
+        "if [ -e {flag} ]; then exec \"$0\" \"$@\"; else exec sleep 600; fi",
+        flag = flag.display()
+    );
+    let entry = json!({
+        "name": "Slow", "description": "Hangs at first", "command": "sh",
+        "args": ["-c", script, program, plan[0], plan[1]], "startupTimeoutMs": 600_000,
+    });
+    let deck = deck
+        .entry("mcpServers", "slow", entry)
+        .config("options", json!({"exposure": "direct", "exposureDiscoveryTimeoutMs": 700}));
+    let first = deck.open();
+    assert_eq!(listed(&agent(&first)).await, [""; 0]);
+    first.close().await;
+
+    std::fs::write(&flag, "").unwrap();
+    let second = deck.open();
+    let (session, mut events) = (agent(&second), second.events());
+    tokio::select! {
+        biased;
+        names = listed(&session) => assert_eq!(names, [""; 0]),
+        () = std::future::ready(()) => panic!("the listing waited"),
+    }
+    let event = tokio::time::timeout(PATIENCE, events.recv()).await;
+    assert!(matches!(event.unwrap().unwrap(), HostEvent::CatalogChanged));
+    assert!(listed(&session).await.contains(&"slow__echo".to_owned()));
+    second.close().await;
+
+    // What has answered is waited for again, should its list be lost.
+    assert_eq!(deck.dirs.cache().join("unanswered").read_dir().unwrap().count(), 0);
+}
