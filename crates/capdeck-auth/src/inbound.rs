@@ -3,7 +3,7 @@
 //!
 //! Read [`Registry`] first. Every access begins as a [`GrantRequest`] ([`AccessGrantService::file_request`]), becomes a [`Grant`] by a
 //! decision ([`AccessGrantService::decide`]) and is used with a token ([`Registry::authenticate`], then [`Registry::access`] with
-//! every request). Questions are answered from memory. Changes are `async`: they are stored (`file_store.rs`) before they are in
+//! every request). Questions are answered from memory. Changes are `async`: they are stored (`store.rs`, `file_store.rs`) before they are in
 //! force.
 
 mod admin_key;
@@ -29,6 +29,7 @@ mod registry;
 mod requests;
 mod self_approval;
 mod sessions;
+mod store;
 mod text;
 mod token;
 
@@ -88,5 +89,6 @@ use self::{
     records::{RecordCollection, RegistryRecord, RegistryRecords},
     registry::{RegistryInner, RegistrySnapshot, RegistryTransaction, check_room},
     sessions::SessionRecord,
+    store::RegistryStore,
     token::{HexDigits, TokenHash, TokenKind, new_id, random},
 };

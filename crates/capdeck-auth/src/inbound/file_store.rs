@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::records::each_collection;
 use super::{
     OpenRegistryError, RecordCollection, RegistryError, RegistryRecord, RegistryRecords,
-    RegistryResult,
+    RegistryResult, RegistryStore,
 };
 
 /// The form of the files. A file of a later form may hold restrictions that this version does not know, and leaving one out
@@ -29,18 +29,7 @@ const LOCK_FILE: &str = "lock";
 const CHANGE_FILE: &str = "change.json";
 const SERVING_FILE: &str = "serving";
 
-/// Stores the records of one registry in a folder, under a lock.
-///
-/// The registry has all records in memory, decides every question from them, and calls the store from one thread at a time. A
-/// transaction takes the records of [`Self::refresh`] and of the commits since, changes a copy, and commits it. The store
-/// guarantees:
-///
-/// - **Atomic.** A commit is stored whole or not at all, also when the process or the machine stops in the middle.
-/// - **Serialised.** A commit replaces exactly the records that it names as `before`; the lock keeps other processes out.
-/// - **Ordered.** Commits take effect in the order of their calls, each with all commits before it.
-/// - **Durable.** When [`Self::commit`] returns, the records are on disk. The registry acknowledges a change only then.
-/// - **Faithful.** Records come back as they were committed. One that this version cannot read is an error, never left out: it may
-///   restrict something.
+/// A registry's folder. A lock keeps other processes out.
 #[derive(Debug)]
 pub(super) struct RegistryFileStore {
     folder: PathBuf,
@@ -88,15 +77,8 @@ macro_rules! file_names {
 }
 const FILES: [&str; 11] = each_collection!(file_names);
 
-impl RegistryFileStore {
-    pub(super) fn new(folder: PathBuf) -> Self {
-        let pending_files = FileTexts::new();
-        Self { folder, lock: None, has_change: false, pending_files, place: None }
-    }
-
-    /// Returns the records once the folder is there and locked; later the registry has the newest ones itself. A folder that
-    /// does not exist has no records and is not created.
-    pub(super) fn refresh(&mut self) -> Result<Option<RegistryRecords>, OpenRegistryError> {
+impl RegistryStore for RegistryFileStore {
+    fn refresh(&mut self) -> Result<Option<RegistryRecords>, OpenRegistryError> {
         if self.lock.is_some() || !self.folder.is_dir() {
             return Ok(None);
         }
@@ -104,11 +86,7 @@ impl RegistryFileStore {
         self.load().map(Some)
     }
 
-    pub(super) fn commit(
-        &mut self,
-        before: &RegistryRecords,
-        after: &RegistryRecords,
-    ) -> RegistryResult<()> {
+    fn commit(&mut self, before: &RegistryRecords, after: &RegistryRecords) -> RegistryResult<()> {
         let texts = changed_texts(before, after)?;
         if self.lock.is_none() {
             self.lock_new_folder()?;
@@ -116,8 +94,7 @@ impl RegistryFileStore {
         self.write(texts)
     }
 
-    /// Stores the times of last use, which change without a transaction, if anything is stored at all.
-    pub(super) fn save_last_used(&mut self, records: &RegistryRecords) -> RegistryResult<()> {
+    fn save_last_used(&mut self, records: &RegistryRecords) -> RegistryResult<()> {
         if self.lock.is_none() {
             return Ok(());
         }
@@ -130,11 +107,17 @@ impl RegistryFileStore {
         self.write(changed_texts(&without, records)?)
     }
 
-    /// Stores where this process serves, for other processes that find the registry in use.
-    pub(super) fn announce(&mut self, place: String) -> RegistryResult<()> {
+    fn announce(&mut self, place: String) -> RegistryResult<()> {
         self.place = Some(place);
         let path = self.folder.join(SERVING_FILE);
         if self.lock.is_some() { self.write_place().map_err(failed(&path)) } else { Ok(()) }
+    }
+}
+
+impl RegistryFileStore {
+    pub(super) fn new(folder: PathBuf) -> Self {
+        let pending_files = FileTexts::new();
+        Self { folder, lock: None, has_change: false, pending_files, place: None }
     }
 
     /// Takes the folder, and finishes what an earlier process began.

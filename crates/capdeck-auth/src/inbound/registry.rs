@@ -16,8 +16,8 @@ use super::{
     AccessCache, AccessTokenRecord, AdminKey, AuditEvent, AuthenticatedClient, AuthorizationCode,
     Credential, EventCaller, EventSubject, FailedCredentials, Grant, GrantRequest, LastUseTime,
     OpenRegistryError, Operator, RedirectPolicy, RegistryError, RegistryEvent, RegistryFileStore,
-    RegistryOptions, RegistryRecords, RegistryResult, RenewalResponse, RequestStatus,
-    SessionRecord, TokenHash,
+    RegistryOptions, RegistryRecords, RegistryResult, RegistryStore, RenewalResponse,
+    RequestStatus, SessionRecord, TokenHash,
 };
 
 /// How many events a follower may be behind before it misses some.
@@ -35,7 +35,7 @@ pub(super) struct RegistryInner {
     /// What is in force. Replaced whole, so a reader sees a change entirely or not at all.
     state: RwLock<Arc<RegistrySnapshot>>,
     /// Held while something is being changed.
-    store: Mutex<RegistryFileStore>,
+    store: Mutex<Box<dyn RegistryStore>>,
     pub(super) accesses: AccessCache,
     pub(super) volatile: TransientState,
     events: broadcast::Sender<RegistryEvent>,
@@ -89,7 +89,7 @@ impl Registry {
             volatile: TransientState::new(&options),
             options,
             state: RwLock::new(Arc::new(RegistrySnapshot::new(records))),
-            store: Mutex::new(store),
+            store: Mutex::new(Box::new(store)),
             accesses: AccessCache::default(),
             events,
         });
