@@ -91,9 +91,9 @@ pub enum FlowMode {
     /// Nothing is followed.
     #[default]
     Off,
-    /// Such a call runs and is told of.
+    /// Such a call runs and is reported.
     Warn,
-    /// Such a call runs only with a person's approval.
+    /// Such a call requires approval.
     Ask,
 }
 

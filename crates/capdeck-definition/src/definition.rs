@@ -240,7 +240,7 @@ pub enum SourceLayer {
     SetConfig,
     /// Like [`SourceLayer::SetConfig`], for Caplet files.
     SetFile,
-    /// Told by a running host that this one is attached to.
+    /// Reported by a running host that this one is attached to.
     Remote,
 }
 

@@ -285,7 +285,7 @@ pub(crate) fn exactly_one(present: &[(&str, bool)], node: &ValueNode, findings: 
             let last = rest.last().unwrap_or(first);
             let given =
                 given.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(" and ");
-            let message = format!("{given} cannot stand together");
+            let message = format!("{given} are mutually exclusive");
             let fix = format!("keep one of {all}");
             findings.at(node.key_place(last)).error("conflicting-keys", message, fix);
         }

@@ -138,7 +138,7 @@ pub struct OidcConfig {
     /// What the provider is called on the button; its host name when left out.
     #[schemars(length(min = 1, max = 60))]
     pub label: Option<String>,
-    /// Domains such as `example.com`: whoever has a verified address there becomes a member with the first sign-in. Without
+    /// Domains such as `example.com`: a person with a verified address there becomes a member with the first sign-in. Without
     /// any, only those are let in whom an admin made operators.
     #[serde(default)]
     #[schemars(inner(regex(pattern = pattern::DOMAIN)))]

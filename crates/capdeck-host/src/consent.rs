@@ -192,7 +192,7 @@ fn needs_approval(call: &ApprovalRequest) -> CallError {
     let carries = |from: &String| format!(": it carries data from {from}");
     let reason = call.carries.as_ref().map(carries).unwrap_or_default();
     let (tool, id) = (&call.tool, &call.capability);
-    let message = format!("`{tool}` of `{id}` runs only with a person's approval{reason}");
+    let message = format!("`{id}.{tool}` requires approval{reason}");
     CallError::new(ErrorCode::ApprovalRequired, message)
 }
 

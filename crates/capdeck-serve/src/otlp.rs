@@ -146,7 +146,7 @@ fn export_request(spans: &[TraceSpan], settings: &OtlpSettings) -> String {
 
 fn span(span: &TraceSpan) -> Value {
     let attributes = span.attributes.iter().map(|(key, value)| text(key, value));
-    let mut told = json!({
+    let mut fields = json!({
         "traceId": hex(&span.place.trace),
         "spanId": hex(&span.place.span),
         "name": span.name,
@@ -160,13 +160,13 @@ fn span(span: &TraceSpan) -> Value {
         "attributes": attributes.collect::<Vec<_>>(),
     });
     if let Some(parent) = &span.parent {
-        told["parentSpanId"] = json!(hex(parent));
+        fields["parentSpanId"] = json!(hex(parent));
     }
-    told["status"] = match &span.error {
+    fields["status"] = match &span.error {
         Some(error) => json!({ "code": 2, "message": error }),
         None => json!({}),
     };
-    told
+    fields
 }
 
 fn text(key: &str, value: &str) -> Value {

@@ -32,7 +32,7 @@ pub struct AdminKey {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadedAdminKey {
     pub key: AdminKey,
-    /// Whether nobody has seen it yet.
+    /// Whether it was not shown yet.
     pub is_new: bool,
 }
 
@@ -121,7 +121,7 @@ impl AdminKey {
         self.is_guessable
     }
 
-    /// Says that a session was begun with this key, to whoever has the session's token. Without that token nothing can be
+    /// Says that a session was started with this key, to the holder of the session's token. Without that token nothing can be
     /// tried against it, so a key that a person thought up is not to be guessed from the file.
     pub(super) fn proof_for(&self, session: &str) -> TokenHash {
         let text = Zeroizing::new(format!("capdeck admin session\0{session}\0{}", self.reveal()));

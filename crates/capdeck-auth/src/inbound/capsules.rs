@@ -95,7 +95,7 @@ impl CapsuleOwnerService<'_> {
                 if let Some(operator) = operator.filter(is_person) {
                     draft.state.owners.put(CapsuleOwner { capsule, operator });
                 }
-                let note = Some("it made the capsule".to_owned());
+                let note = Some("it created the capsule".to_owned());
                 let wanted = GrantTerms::of(&request);
                 let approved = draft.grant(request, wanted, principal, note, None)?;
                 draft.record_also("grant.approve", approved.subject());

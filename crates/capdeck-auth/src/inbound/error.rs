@@ -69,7 +69,7 @@ pub enum RegistryError {
     WrongState { what: &'static str, id: String, state: &'static str, attempt: &'static str },
     #[error("{reason}")]
     Forbidden { reason: &'static str },
-    /// Somebody decides about a request of their own.
+    /// A person decides about a request of their own.
     #[error(
         "{}; another approver, the capsule's owner or an admin has to decide it", .link.reason()
     )]
@@ -157,7 +157,7 @@ impl RegistryError {
         }
     }
 
-    /// Whether somebody was refused, rather than something having failed.
+    /// Whether a caller was refused, rather than something having failed.
     pub fn is_refusal(&self) -> bool {
         !matches!(
             self,

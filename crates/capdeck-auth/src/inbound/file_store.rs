@@ -135,7 +135,7 @@ impl RegistryFileStore {
         Ok(())
     }
 
-    /// Takes a folder that was not there before. One that somebody else filled in the meantime is not taken.
+    /// Takes a folder that was not there before. One that another process filled in the meantime is not taken.
     fn lock_new_folder(&mut self) -> Result<(), OpenRegistryError> {
         self.lock_folder()?;
         if FILES.iter().any(|name| self.folder.join(name).exists()) {

@@ -20,7 +20,7 @@ pub struct RegistryOptions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegistryLifetimes {
     pub access_token: Duration,
-    /// Counted anew with every renewal.
+    /// Counted again from every renewal.
     pub refresh_token: Duration,
     /// How long the last renewal is answered again, for a client that lost the answer.
     pub refresh_grace: Duration,
@@ -30,7 +30,7 @@ pub struct RegistryLifetimes {
     pub request: Duration,
     /// How long a sign-up waits for a decision.
     pub enrollment: Duration,
-    /// How long an approved sign-up's token lasts, when nobody says otherwise.
+    /// How long an approved sign-up's token lasts, unless the decision says otherwise.
     pub enrollment_token: Duration,
     /// How often the state of a sign-up may be asked for.
     pub poll_interval: Duration,
@@ -61,7 +61,7 @@ impl Default for RegistryLifetimes {
     }
 }
 
-/// How many of each thing there may be, so that nobody fills the disk by asking.
+/// How many of each thing there may be, so that requests cannot fill the disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegistryLimits {
     /// Requests without a decision, in all.

@@ -286,7 +286,7 @@ pub(super) struct TransientState {
     pub(super) failures: Arc<FailedCredentials>,
     /// When each sign-up may be asked about again.
     polls: Mutex<HashMap<String, Timestamp>>,
-    /// The admin key in force, once somebody said so.
+    /// The admin key in force, once it was set.
     pub(super) admin_key: Mutex<Option<AdminKey>>,
     /// Codes that can still be redeemed.
     pub(super) codes: Mutex<HashMap<TokenHash, AuthorizationCode>>,

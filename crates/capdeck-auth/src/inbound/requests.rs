@@ -322,7 +322,7 @@ pub struct BulkDenial {
     pub note: Option<String>,
 }
 
-/// What somebody may use, as it was approved.
+/// What a client may use, as it was approved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Grant {
@@ -334,7 +334,7 @@ pub struct Grant {
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
     pub revoked_at: Option<Timestamp>,
-    /// What ties the one who approved it to the request; none for an approval by somebody else.
+    /// What ties the one who approved it to the request; none for an approval by another person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub self_approved: Option<SelfApprovalLink>,
 }
@@ -387,7 +387,7 @@ impl AccessGrantService<'_> {
         held.iter().any(covers).then(|| principal.clone())
     }
 
-    /// Takes a grant back; what it opened is closed with the next request. Whoever may decide about it may do this.
+    /// Takes a grant back; what it opened is closed with the next request. Those who may decide about it may do this.
     pub async fn revoke(
         self,
         caller: &EventCaller,

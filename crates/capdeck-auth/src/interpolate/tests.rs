@@ -66,12 +66,12 @@ fn what_is_missing_is_named_with_the_next_step() {
     let text = "$env:NOPE ${ALSO} $vault:MY-KEY.x ${vault:K}";
     let unresolved = resolve_text(text, ReferenceLookup::of_environment(&environment()))
         .expect_err("nothing is set");
-    let told: Vec<_> = unresolved
+    let reported: Vec<_> = unresolved
         .iter()
         .map(|one| (one.reference.as_str(), one.to_string(), one.hint()))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             (
                 "$env:NOPE",
@@ -121,10 +121,10 @@ fn every_string_at_any_depth_is_resolved_but_no_key() {
             body: json!({"${NAME}": [{"deep": "ghp_canary"}, 1, null, true]}),
         }
     );
-    let told: Vec<_> =
+    let reported: Vec<_> =
         resolved.substitutions.iter().map(|one| (one.name.as_str(), one.sensitive)).collect();
     // `NAME` counts as a secret because it is inside `auth`.
-    assert_eq!(told, [("ORG", false), ("NAME", true), ("GH_TOKEN", true)]);
+    assert_eq!(reported, [("ORG", false), ("NAME", true), ("GH_TOKEN", true)]);
     assert!(!format!("{:?}", resolved.substitutions).contains("ghp_canary"));
 }
 
@@ -192,9 +192,9 @@ fn vault_entries_are_put_in_for_whom_they_are_granted_to_and_always_secret() {
     let value = "canary-$env:NAME-${vault:STORED}";
     assert_eq!(resolved.value.args, [format!("a={value},b={value}!")]);
     assert_eq!(resolved.value.body["plain"], json!(format!("{value} and acme-industries")));
-    let told: Vec<_> =
+    let reported: Vec<_> =
         resolved.substitutions.iter().map(|one| (one.name.as_str(), one.sensitive)).collect();
-    assert_eq!(told, [("STORED", true), ("my-key", true), ("ORG", false)]);
+    assert_eq!(reported, [("STORED", true), ("my-key", true), ("ORG", false)]);
 
     // The owner's settings need no grant.
     let own = ReferenceLookup::of_owner(&environment, &vault);
@@ -211,9 +211,10 @@ fn vault_entries_are_put_in_for_whom_they_are_granted_to_and_always_secret() {
         ReferenceLookup::new(&environment, &vault, &other),
     )
     .expect_err("nothing is granted");
-    let told: Vec<_> = missed.iter().map(|one| (one.code(), one.to_string(), one.hint())).collect();
+    let reported: Vec<_> =
+        missed.iter().map(|one| (one.code(), one.to_string(), one.hint())).collect();
     assert_eq!(
-        told,
+        reported,
         [
             (
                 "ungranted",

@@ -100,7 +100,7 @@ async fn only_the_server_that_was_asked_may_answer() {
 }
 
 #[tokio::test]
-async fn a_person_may_say_no_and_is_told_so() {
+async fn a_person_may_say_no_and_is_refused_with_a_reason() {
     let (mock, folder) = (Mock::start().await, Folder::new());
     let sign_in = folder.sign_in(mock.settings());
     let iss = ("iss", mock.url.as_str());

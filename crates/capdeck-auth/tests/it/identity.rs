@@ -134,7 +134,7 @@ fn wrong(reason: &'static str) -> Result<Option<String>, OAuthError> {
 async fn every_algorithm_that_proves_something_is_taken() {
     for signer in [Signer::rsa(false), Signer::rsa(true), Signer::curve(), Signer::edwards()] {
         let name = signer.name();
-        // A set may hold keys that nobody here knows, and more than one of a kind.
+        // A set may hold keys that no one here knows, and more than one of a kind.
         let unknown = json!({"kty": "AKP", "alg": "ML-DSA-44", "pub": "AAAA"});
         let set = [unknown, Signer::curve().public("other"), signer.public("k-1")];
         let mock = issuer(&set).await;

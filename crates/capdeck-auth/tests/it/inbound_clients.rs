@@ -169,7 +169,7 @@ async fn item_16_security_10_documents_inside_are_not_fetched() {
 }
 
 #[tokio::test]
-async fn a_client_of_a_document_is_kept_once_somebody_agreed_and_follows_its_document() {
+async fn a_client_of_a_document_is_kept_once_a_person_agreed_and_follows_its_document() {
     let fixture = fixture();
     let registry = &fixture.registry;
     let first = check(ADDRESS, &document()).unwrap();
@@ -184,7 +184,7 @@ async fn a_client_of_a_document_is_kept_once_somebody_agreed_and_follows_its_doc
 }
 
 #[tokio::test]
-async fn lists_are_told_apart_by_what_is_asked_for() {
+async fn lists_are_distinguished_by_what_is_asked_for() {
     let fixture = fixture();
     let registry = &fixture.registry;
     registry.capsules().set_owner(&caller("opr_bob"), "cap_b", Some("opr_bob")).await.unwrap();

@@ -100,7 +100,7 @@ async fn item_18_a_wrong_token_and_a_wrong_id_give_the_same_answer() {
 }
 
 #[tokio::test]
-async fn item_19_a_repeated_sign_up_is_one_and_its_secret_is_told_once() {
+async fn item_19_a_repeated_sign_up_is_one_and_its_secret_is_reported_once() {
     let fixture = fixture();
     let registry = &fixture.registry;
     let first = registry.enrollments().enroll(&caller(""), new()).await.unwrap();

@@ -154,7 +154,7 @@ async fn security_01_what_one_client_was_granted_is_not_another_s_nor_another_pe
 }
 
 #[tokio::test]
-async fn a_request_is_taken_back_by_whoever_made_it_and_nobody_else() {
+async fn a_request_is_taken_back_by_the_one_who_made_it_and_no_one_else() {
     let fixture = fixture();
     let registry = &fixture.registry;
     let filed = fixture.file(reader("cap_a"), "capsule:read").await;
@@ -250,13 +250,13 @@ async fn records_of_the_first_version_are_bound_once_to_the_capsule_of_their_tim
     };
     assert_eq!(target(&bound.id), (key, false));
     assert_eq!(target(&stale.id), (missing_capsule_key("later"), true), "made for an earlier one");
-    // Whether there is a capsule of a name is not told to whoever asked for it.
+    // Whether there is a capsule of a name is not told to the one who asked for it.
     assert_eq!(target(&waiting.id), (missing_capsule_key("nothing"), false));
     assert_eq!(registry.grants().request(&waiting.id).unwrap().status, RequestStatus::Pending);
 }
 
 #[tokio::test]
-async fn whoever_makes_a_capsule_is_given_it_once() {
+async fn the_one_who_makes_a_capsule_is_given_it_once() {
     let fixture = fixture();
     let registry = &fixture.registry;
     let maker = fixture.grant(reader("cap_a"), "capsule:read registry:manage").await.principal;
@@ -276,8 +276,8 @@ async fn whoever_makes_a_capsule_is_given_it_once() {
         let refused = registry.capsules().claim(&caller(&maker), &maker, taken).await.unwrap_err();
         assert_eq!(refused.code(), "forbidden", "{taken} is somebody's already");
     }
-    let nobody = registry.capsules().claim(&caller("prn_x"), "prn_x", "cap_b").await.unwrap_err();
-    assert_eq!(nobody.code(), "not_found");
+    let no_one = registry.capsules().claim(&caller("prn_x"), "prn_x", "cap_b").await.unwrap_err();
+    assert_eq!(no_one.code(), "not_found");
     assert_eq!(registry.capsules().owner("cap_b"), None);
 }
 
@@ -292,7 +292,7 @@ async fn a_grant_that_a_new_one_makes_pointless_is_taken_back() {
         registry.grants().get(request.grant.as_deref().unwrap()).unwrap().is_live(fixture.now())
     };
     assert!(!is_live(&small) && is_live(&elsewhere) && is_live(&large));
-    // The other way round it stays: nobody agreed to less.
+    // The other way round it stays: no one agreed to less.
     let less = fixture.grant(reader("cap_a"), "capsule:read").await;
     assert!(is_live(&large) && is_live(&less));
 }

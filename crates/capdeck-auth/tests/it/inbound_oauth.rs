@@ -195,7 +195,7 @@ async fn item_15_security_11_a_code_is_bound_to_client_redirect_verifier_and_res
         change(&mut attempt);
         let refused = fixture.registry.tokens().redeem_code(&caller(""), attempt).await;
         assert_eq!(refusal(refused), expected);
-        // Whoever shows a code uses it up; only somebody who is no client shows nothing.
+        // The one who shows a code uses it up; only a person who is no client shows nothing.
         if expected != TokenRefusal::InvalidClient {
             let again = fixture
                 .registry
@@ -233,7 +233,7 @@ async fn security_11_a_renewing_token_works_once_and_its_return_ends_the_connect
     assert_ne!(second.refresh_token, first.refresh_token);
     // The older access token stays until it is over.
     assert!(fixture.registry.authenticate(first.access_token.expose()).is_some());
-    // Whoever lost the answer gets the same one: there is never a second line of tokens.
+    // The one who lost the answer gets the same one: there is never a second line of tokens.
     fixture.pass(MINUTE - Duration::from_millis(1));
     assert_eq!(renew(&fixture, &client, &first.refresh_token).await.unwrap(), second);
     let third = renew(&fixture, &client, &second.refresh_token).await.unwrap();
@@ -259,15 +259,15 @@ async fn a_connection_that_makes_room_for_another_leaves_a_line() {
     let code = code(&fixture, &client).await;
     fixture.audit.take_events();
     fixture.registry.tokens().redeem_code(&caller(""), redemption(&client, &code)).await.unwrap();
-    let told: Vec<_> = fixture
+    let reported: Vec<_> = fixture
         .audit
         .take_events()
         .into_iter()
         .map(|event| (event.action, event.subject.id))
         .collect();
-    let [("credential.issue", Some(_)), ("credential.revoke", Some(ended))] = told.as_slice()
+    let [("credential.issue", Some(_)), ("credential.revoke", Some(ended))] = reported.as_slice()
     else {
-        panic!("{told:?}");
+        panic!("{reported:?}");
     };
     assert_ne!(*ended, first.credential, "it was used last");
     assert!(fixture.registry.authenticate(first.access_token.expose()).is_some());
@@ -280,7 +280,7 @@ async fn a_renewing_token_that_returns_late_ends_the_connection_even_after_a_res
     let first = sign_in(&fixture, &client).await;
     let second = renew(&fixture, &client, &first.refresh_token).await.unwrap();
     let fixture = fixture.reopen();
-    // Soon enough, but nobody knows the answer any more: refused, and nothing is ended for it.
+    // Soon enough, but no one knows the answer any more: refused, and nothing is ended for it.
     assert!(renew(&fixture, &client, &first.refresh_token).await.is_err());
     assert!(fixture.registry.authenticate(second.access_token.expose()).is_some());
     fixture.pass(MINUTE);
@@ -322,7 +322,7 @@ async fn a_renewal_can_only_narrow_and_is_of_one_client_and_one_resource() {
 }
 
 #[tokio::test]
-async fn a_client_gives_its_tokens_back_and_nobody_else_s() {
+async fn a_client_gives_its_tokens_back_and_no_one_else_s() {
     let fixture = fixture();
     let (client, other) = (client(&fixture).await, client(&fixture).await);
     let registry = &fixture.registry;
@@ -358,7 +358,7 @@ async fn a_client_that_keeps_a_secret_has_to_show_it() {
 }
 
 #[tokio::test]
-async fn security_04_nobody_is_sent_to_an_address_that_the_client_did_not_register() {
+async fn security_04_no_one_is_sent_to_an_address_that_the_client_did_not_register() {
     let fixture = fixture();
     let client = client(&fixture).await;
     for uri in [Some("https://evil.example/cb"), Some("http://127.0.0.1:4711/cb/"), None] {

@@ -165,7 +165,7 @@ fn identity(issuer: &str, subject: &str, email: Option<&str>) -> ProviderIdentit
     }
 }
 
-/// Somebody comes from a provider, where nobody becomes an operator by that.
+/// A person comes from a provider, where no one becomes an operator by that.
 async fn enter(fixture: &Fixture, identity: ProviderIdentity) -> Result<NewSession, RegistryError> {
     fixture.registry.sessions().sign_in_identity(here(), identity, &SignUpDomains::default()).await
 }
@@ -221,7 +221,7 @@ async fn an_address_binds_the_first_account_that_comes_with_it_and_no_other() {
     fixture.audit.take();
     assert_eq!(sign_in(ISSUER, "1", address).await.as_ref(), Ok(&ann));
     assert_eq!(fixture.audit.take(), ["login.ok", "operator.update"]);
-    // Whoever gets the address later is somebody else; whoever was bound may change theirs.
+    // The one who gets the address later is another person; the one who was bound may change theirs.
     assert_eq!(sign_in(ISSUER, "2", address).await, Err("forbidden"));
     assert_eq!(sign_in(ISSUER, "1", Some("new@example.com")).await, Ok(ann));
 }

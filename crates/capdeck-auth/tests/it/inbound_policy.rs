@@ -1,4 +1,4 @@
-//! Who decides: people, programs that may, rules; and that nobody gives more than was asked for or is theirs.
+//! Who decides: people, programs that may, rules; and that no one gives more than was asked for or is theirs.
 
 use std::time::Duration;
 
@@ -142,7 +142,7 @@ async fn item_20_no_rule_grants_owner_or_registry_manage() {
 }
 
 #[tokio::test]
-async fn a_rule_that_trusts_a_client_s_id_does_not_trust_whoever_says_it() {
+async fn a_rule_that_trusts_a_client_s_id_does_not_trust_the_one_who_says_it() {
     let fixture = fixture();
     let matches = RuleMatch { client_id: Some("cli_*".to_owned()), ..RuleMatch::default() };
     set_policy(&fixture, ApprovalMode::Policy, vec![rule(matches.clone(), RuleAction::Approve)])
@@ -233,13 +233,13 @@ async fn a_supervisor_gives_no_more_than_it_holds_and_nothing_to_itself() {
     };
     let asked = registry.grants().file_request(&caller(&principal), asked_by_it).await.unwrap();
     assert_eq!(decide(&asked.id).await, Err("self_approval"));
-    // A program without the scope is nobody.
-    let nobody = DecisionMaker::Supervisor { credential: "crd_none".to_owned() };
-    assert!(!registry.grants().may_decide(&nobody, &asked));
+    // A program without the scope is no one.
+    let no_one = DecisionMaker::Supervisor { credential: "crd_none".to_owned() };
+    assert!(!registry.grants().may_decide(&no_one, &asked));
 }
 
 #[tokio::test]
-async fn a_member_gives_nobody_the_right_to_manage() {
+async fn a_member_gives_no_one_the_right_to_manage() {
     let fixture = fixture();
     let registry = &fixture.registry;
     registry.capsules().set_owner(&caller("opr_bob"), "cap_a", Some("opr_bob")).await.unwrap();

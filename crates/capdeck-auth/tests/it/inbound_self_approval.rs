@@ -1,4 +1,4 @@
-//! Nobody approves their own request, nor grants more than they hold. Admins may, and it is marked.
+//! No one approves their own request, nor grants more than they hold. Admins may, and it is marked.
 
 use std::net::IpAddr;
 
@@ -22,7 +22,7 @@ fn approver() -> DecisionMaker {
     operator("opr_bob", OperatorRole::Approver)
 }
 
-/// The same for somebody who can read this capsule like every operator.
+/// The same for a person who can read this capsule like every operator.
 fn approver_reading(capsule: &str) -> DecisionMaker {
     DecisionMaker::Operator {
         id: "opr_bob".to_owned(),
@@ -139,7 +139,7 @@ async fn an_approver_cannot_approve_what_came_from_their_address_or_browser() {
             false => assert_eq!(decided, Ok(None), "{from} {decides}"),
         }
     }
-    // Whoever has an account beside it uses the same browser, wherever that browser is.
+    // The one who has an account beside it uses the same browser, wherever that browser is.
     let browser = |caller: EventCaller| caller.in_browser(Some("hash".to_owned()));
     let asked = registry
         .grants()
@@ -189,7 +189,7 @@ async fn owners_decide_about_their_own_capsules() {
 }
 
 #[tokio::test]
-async fn where_everyone_has_one_address_it_ties_nobody() {
+async fn where_everyone_has_one_address_it_ties_no_one() {
     let fixture = fixture();
     let registry = &fixture.registry;
     let policy = GrantPolicy { shared_address: true, ..GrantPolicy::default() };

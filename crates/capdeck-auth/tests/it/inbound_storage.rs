@@ -34,7 +34,7 @@ async fn connected(fixture: &Fixture) -> String {
 }
 
 #[tokio::test]
-async fn item_24_a_second_process_is_refused_and_told_where_the_first_one_is() {
+async fn item_24_a_second_process_is_refused_and_learns_where_the_first_one_is() {
     let fixture = fixture();
     fixture.registry.announce("http://127.0.0.1:7717").await.unwrap();
     fixture.file(reader("cap_a"), "capsule:read").await;
@@ -174,7 +174,7 @@ async fn a_change_of_several_files_is_there_whole_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn a_change_that_names_a_file_of_somebody_else_s_is_not_carried_out() {
+async fn a_change_that_names_a_file_of_another_person_s_is_not_carried_out() {
     let fixture = fixture();
     fixture.file(reader("cap_a"), "capsule:read").await;
     let (folder, time, audit) =
@@ -228,7 +228,7 @@ async fn using_a_token_writes_nothing_until_something_changes_or_ends() {
 }
 
 #[tokio::test]
-async fn nobody_fills_the_disk_by_asking() {
+async fn no_one_fills_the_disk_by_asking() {
     let limits = RegistryLimits {
         pending_requests: 4,
         pending_requests_of_client: 3,
@@ -252,7 +252,7 @@ async fn nobody_fills_the_disk_by_asking() {
 }
 
 #[tokio::test]
-async fn changes_are_told_as_they_happen_even_when_nobody_waits_for_the_answer() {
+async fn changes_are_reported_as_they_happen_even_when_no_one_waits_for_the_answer() {
     let fixture = fixture();
     let mut changes = fixture.registry.changes();
     let registry = fixture.registry.clone();

@@ -73,7 +73,7 @@ async fn a_definition_that_is_changed_back_finds_its_sign_in_again() {
         assert_eq!(token(sign_in).await.as_deref(), Some("canary-access-2"));
     }
     assert_eq!(token(&second).await.as_deref(), Some("canary-second-1"));
-    // Nobody had to be registered with twice.
+    // No one had to be registered with twice.
     for mock in [&pair.server, &pair.second] {
         assert_eq!(mock.asked("/register").len(), 1);
     }
@@ -114,7 +114,7 @@ async fn signing_out_of_one_issuer_leaves_the_other() {
     assert!(pair.server.asked("/revoke").is_empty());
     assert_eq!(token(&second).await, None);
     assert_eq!(token(&first).await.as_deref(), Some("canary-access-1"));
-    // What is left was never chosen by a definition that names nobody.
+    // What is left was never chosen by a definition that names no one.
     assert_eq!(pair.at(None).needed(), SignInRefusal::SignInNeeded);
     let nothing = SignOutReport { was_signed_in: false, revocation: RevocationOutcome::NotOffered };
     assert_eq!(second.sign_out().await, Ok(nothing));

@@ -39,7 +39,7 @@ fn answer(mock: &Mock, page: &ProviderRedirect) -> RedirectParams {
     }
 }
 
-/// The provider says this about whoever comes with the page's nonce.
+/// The provider says this about the one who comes with the page's nonce.
 fn identify(mock: &Mock, signer: &Signer, page: &ProviderRedirect, more: &Value) {
     let mut claims = claims(mock, &query(page, "nonce").unwrap());
     for (name, value) in more.as_object().unwrap() {
@@ -87,7 +87,7 @@ async fn a_person_comes_back_as_who_the_provider_says() {
 }
 
 #[tokio::test]
-async fn an_address_that_nobody_verified_is_no_address() {
+async fn an_address_that_no_one_verified_is_no_address() {
     let (mock, signer) = start().await;
     for said in [json!({"email": "a@b.c"}), json!({"email": "a@b.c", "email_verified": false})] {
         let provider = provider(&mock, None);
@@ -128,7 +128,7 @@ async fn security_03_a_state_is_known_once_and_an_answer_comes_from_the_provider
 }
 
 #[tokio::test]
-async fn an_identity_of_somebody_else_s_sign_in_is_refused() {
+async fn an_identity_of_another_person_s_sign_in_is_refused() {
     let (mock, signer) = start().await;
     let provider = provider(&mock, None);
     for said in [json!({"nonce": "another"}), json!({"aud": "client-2"}), json!({"exp": 1})] {

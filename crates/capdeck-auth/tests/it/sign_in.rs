@@ -115,7 +115,7 @@ async fn a_published_document_stands_in_for_a_registration() {
 }
 
 #[tokio::test]
-async fn a_program_signs_in_for_itself_where_there_is_nobody_to_ask() {
+async fn a_program_signs_in_for_itself_where_there_is_no_one_to_ask() {
     let (mock, folder) = (Mock::start().await, Folder::new());
     mock.changes(METADATA, "grant_types_supported", json!(["client_credentials"]));
     mock.changes(METADATA, "token_endpoint_auth_methods_supported", json!(["client_secret_post"]));
@@ -159,7 +159,7 @@ async fn a_definition_that_asks_for_another_sign_in_does_not_use_this_one() {
     let (mock, folder) = (Mock::start().await, Folder::new());
     consent(&mock, &folder.sign_in(mock.settings())).await;
     let made_at = &mock.url;
-    for (change, told) in [
+    for (change, reported) in [
         (
             (|settings| settings.client_id = Some("another".to_owned()))
                 as fn(&mut capdeck_auth::OAuthSettings),
@@ -180,12 +180,12 @@ async fn a_definition_that_asks_for_another_sign_in_does_not_use_this_one() {
         change(&mut settings);
         let sign_in = folder.sign_in(settings);
         assert_eq!(token(&sign_in).await, None);
-        let refusal = SignInRefusal::OtherSignIn { reason: told.clone() };
+        let refusal = SignInRefusal::OtherSignIn { reason: reported.clone() };
         assert_eq!(sign_in.needed(), refusal);
         assert!(!sign_in.refused(401, Some("Bearer"), None).await);
         assert_eq!(sign_in.last_refusal(), Some(refusal));
         let status = sign_in.status().unwrap();
-        assert_eq!((status.state, status.problem), (SignInState::SignedOut, Some(told)));
+        assert_eq!((status.state, status.problem), (SignInState::SignedOut, Some(reported)));
     }
     // Rights that were never asked for are missing; those that were are between the person and the server.
     let mut settings = mock.settings();
@@ -222,7 +222,7 @@ async fn a_file_that_was_tampered_with_is_not_used() {
         let error = sign_in.status().unwrap_err().to_string();
         assert!(!error.contains("canary"), "{error}");
     }
-    // Signing in anew replaces it.
+    // Signing in again replaces it.
     consent(&mock, &sign_in).await;
     assert_eq!(token(&sign_in).await.as_deref(), Some("canary-access-1"));
 }

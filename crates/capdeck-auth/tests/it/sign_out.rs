@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::*;
 
 #[tokio::test]
-async fn the_service_is_told_where_it_wants_to_know() {
+async fn the_service_is_notified_where_it_asks_for_it() {
     let (mock, folder) = (Mock::start().await, Folder::new());
     mock.changes(METADATA, "revocation_endpoint", json!(format!("{}/revoke", mock.url)));
     mock.says("/revoke", json!({}));
@@ -14,7 +14,7 @@ async fn the_service_is_told_where_it_wants_to_know() {
     consent(&mock, &sign_in).await;
     let done = SignOutReport { was_signed_in: true, revocation: RevocationOutcome::Done };
     assert_eq!(sign_in.sign_out().await, Ok(done));
-    let told: Vec<(Value, Value, Value)> = mock
+    let reported: Vec<(Value, Value, Value)> = mock
         .asked("/revoke")
         .iter()
         .map(|asked| {
@@ -24,14 +24,14 @@ async fn the_service_is_told_where_it_wants_to_know() {
         .collect();
     let expected = [("canary-refresh-1", "refresh_token"), ("canary-access-1", "access_token")];
     let expected = expected.map(|(token, kind)| (json!(token), json!(kind), json!("client-1")));
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     assert_eq!(token(&sign_in).await, None);
     let nothing = SignOutReport { was_signed_in: false, revocation: RevocationOutcome::NotOffered };
     assert_eq!(sign_in.sign_out().await, Ok(nothing));
 }
 
 #[tokio::test]
-async fn a_service_that_cannot_be_told_changes_nothing_about_forgetting() {
+async fn a_service_that_cannot_be_reported_changes_nothing_about_forgetting() {
     let (mock, folder) = (Mock::start().await, Folder::new());
     let sign_in = folder.sign_in(mock.settings());
     consent(&mock, &sign_in).await;

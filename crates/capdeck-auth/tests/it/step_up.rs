@@ -26,7 +26,7 @@ async fn what_a_server_asks_for_is_what_the_next_sign_in_asks_for() {
     let status = come_back(login, &answer).await.unwrap();
     assert!(status.wanted_scopes.is_empty());
     assert_eq!(token(&host).await.as_deref(), Some("canary-access-1"));
-    // Whoever was refused without a token meanwhile has one to try now.
+    // The one who was refused without a token meanwhile has one to try now.
     assert!(host.refused(401, Some(&challenge), None).await);
 }
 

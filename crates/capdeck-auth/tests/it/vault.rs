@@ -220,7 +220,7 @@ fn many_writers_lose_nothing() {
         for number in 0..8 {
             let folder = fixture.folder.path();
             scope.spawn(move || {
-                // As a process of its own: even the key is made by whoever comes first.
+                // As a process of its own: even the key is made by the one who comes first.
                 let vault = Vault::new(folder, KeySettings::default());
                 let name = format!("KEY_{number}");
                 vault.set(&name, &Secret::new(format!("canary-{number}"))).unwrap();

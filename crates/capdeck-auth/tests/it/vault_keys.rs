@@ -193,7 +193,7 @@ fn a_new_key_opens_everything_and_the_old_one_nothing() {
 }
 
 #[test]
-fn a_key_of_somebody_else_is_not_changed_but_can_be_left() {
+fn a_key_of_another_person_is_not_changed_but_can_be_left() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state");
     let vault = Vault::new(&state, from_text(KEY));
@@ -241,7 +241,7 @@ async fn sign_ins_are_sealed_with_the_same_key_and_rotate_with_it() {
     consent(&mock, &other).await;
     assert_eq!(other.status().unwrap().state, SignInState::SignedIn);
 
-    // Nobody is sent to a browser when the outcome could not be kept.
+    // No one is sent to a browser when the outcome could not be kept.
     let key = folder.path().join("vault/key");
     fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
     let asked = mock.asked(METADATA).len();

@@ -239,7 +239,7 @@ fn patterns_stand_for_parts_of_names() {
 }
 
 #[test]
-fn exclusion_comes_last_and_idle_patterns_are_told() {
+fn exclusion_comes_last_and_idle_patterns_are_reported() {
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let filter = OperationFilter {
         include: owned(&["*.list", "a.b.gone"]),

@@ -151,7 +151,7 @@ pub(super) fn multipart(
     members: &Map<String, Value>,
     places: FileInputSources<'_>,
 ) -> Result<(HeaderValue, HttpRequestBody), CallError> {
-    // Nobody can know it before, so no value can hold it.
+    // It cannot be known before, so no value can hold it.
     let boundary = format!("capdeck-{}", Uuid::new_v4().simple());
     let mut body = HttpRequestBody::default();
     for (name, value) in members {

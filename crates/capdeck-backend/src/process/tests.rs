@@ -33,7 +33,7 @@ async fn a_group_is_gone_after_kill() {
 }
 
 #[tokio::test]
-async fn errors_are_logged_when_nobody_reads_them() {
+async fn errors_are_logged_when_no_one_reads_them() {
     let log = ProcessLog::default();
     let mut command = shell(
         "i=0; while [ $i -lt 20000 ]; do echo line $i of noise here >&2; i=$((i+1)); done; echo done",

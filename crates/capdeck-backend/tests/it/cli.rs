@@ -16,7 +16,7 @@ fn without_time(mut result: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_success_is_told_with_its_output() {
+async fn a_success_is_reported_with_its_output() {
     let result = Deck::new(&[]).call(shell("echo out; echo err >&2"), "run", json!({})).await;
     assert_eq!(
         without_time(result.unwrap()),
@@ -29,7 +29,7 @@ async fn a_success_is_told_with_its_output() {
 }
 
 #[tokio::test]
-async fn a_failure_is_told_with_its_exit_and_its_words() {
+async fn a_failure_is_reported_with_its_exit_and_its_words() {
     let deck = Deck::new(&[]);
     let result =
         deck.call(shell("echo out; echo err >&2; exit 3"), "run", json!({})).await.unwrap();

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::{Deck, definition};
 
 #[tokio::test]
-async fn all_missing_references_are_told_at_once() {
+async fn all_missing_references_are_reported_at_once() {
     let backend = json!({
         "kind": "cli", "env": {"A": "$env:FIRST", "B": "$vault:SECOND"},
         "actions": {"run": {"command": "true", "args": ["${THIRD}", "${FOURTH:-fine}"]}},
@@ -78,7 +78,7 @@ async fn a_ready_definition_has_nothing_to_say() {
 }
 
 #[tokio::test]
-async fn what_is_missing_on_the_machine_is_told_once() {
+async fn what_is_missing_on_the_machine_is_reported_once() {
     let backend = json!({"kind": "cli", "actions": {
         "one": {"command": "no-such-program"},
         "two": {"command": "no-such-program"},

@@ -41,7 +41,7 @@ async fn tools(deck: &Deck, block: Value) -> Result<Vec<String>, CallError> {
     Ok(tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().into()).collect())
 }
 
-/// A server with one description, which answers as it is told and remembers what it was asked.
+/// A server with one description, which answers as it is informed and remembers what it was asked.
 struct Library {
     url: String,
     status: Arc<AtomicU16>,
@@ -75,7 +75,7 @@ impl Library {
 }
 
 #[tokio::test]
-async fn a_description_is_asked_about_again_and_used_while_nobody_answers() {
+async fn a_description_is_asked_about_again_and_used_while_no_one_answers() {
     let library = Library::start().await;
     let deck = Deck::new(&[]);
     assert_eq!(tools(&deck, api(&library.url)).await.unwrap(), ["list"]);

@@ -131,7 +131,7 @@ async fn content_comes_down_as_an_artifact() {
         (Some("text/plain"), &b"the content"[..])
     );
 
-    // A refusal is told in words.
+    // A refusal is informed in words.
     let result = get(json!({"path": {"thingId": "gone"}, "filename": "x"})).await.unwrap();
     assert_eq!(result["isError"], true);
     assert_eq!(result["structuredContent"]["body"]["error"]["message"], "gone");

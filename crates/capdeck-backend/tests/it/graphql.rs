@@ -97,7 +97,7 @@ async fn errors_of_the_server_are_errors_and_nothing_is_lost() {
         "errors": [{"message": "no such person", "path": ["person", 0, "name"], "extensions": {"code": "GONE"}}],
     });
     let empty = json!({"data": {"hello": "x"}, "errors": []});
-    for (status, mime, body, is_error, told) in [
+    for (status, mime, body, is_error, reported) in [
         (
             200,
             "application/json",
@@ -122,7 +122,7 @@ async fn errors_of_the_server_are_errors_and_nothing_is_lost() {
         let (deck, block) = with_schema(&base, json!({}));
         let result = deck.call(block, "query_hello", json!({})).await.unwrap();
         assert_eq!(result["isError"], is_error, "{body}");
-        assert!(result["content"][0]["text"].as_str().unwrap().contains(told), "{result}");
+        assert!(result["content"][0]["text"].as_str().unwrap().contains(reported), "{result}");
         let structured = &result["structuredContent"];
         assert_eq!(structured["status"], status);
         let whole = serde_json::from_str(&body).unwrap_or_else(|_| Value::from(body.as_str()));
@@ -329,12 +329,15 @@ async fn a_secret_in_a_document_is_in_no_finding() {
     });
     let discovery = discover(&deck.connect(block).await.unwrap()).await;
     assert_eq!(names(&discovery), ["good"]);
-    let told = serde_json::to_string(&discovery).unwrap();
-    assert!(told.contains("does not have a field") && !told.contains("canary"), "{told}");
+    let reported = serde_json::to_string(&discovery).unwrap();
+    assert!(
+        reported.contains("does not have a field") && !reported.contains("canary"),
+        "{reported}"
+    );
 }
 
 #[tokio::test]
-async fn what_is_missing_is_told_without_connecting() {
+async fn what_is_missing_is_reported_without_connecting() {
     let (deck, block) = with_schema("http://127.0.0.1:9", json!({}));
     assert_eq!(deck.connector.check(&definition(block.clone())).len(), 0);
     let mut broken = block;

@@ -57,13 +57,13 @@ pub(crate) fn echo(_path: &str, request: &Request<Bytes>) -> Response {
         .filter(|(name, _)| *name != header::HOST)
         .map(|(name, value)| (name.to_string(), value.to_str().unwrap().into()))
         .collect();
-    let told = json!({
+    let reported = json!({
         "method": request.method().as_str(),
         "target": request.uri().to_string(),
         "headers": headers,
         "body": String::from_utf8_lossy(request.body()),
     });
-    respond(200, "application/json", told.to_string())
+    respond(200, "application/json", reported.to_string())
 }
 
 fn api(base: &str, actions: Value) -> Value {
@@ -183,7 +183,7 @@ async fn text_is_read_in_the_encoding_that_the_server_names() {
         }
         "/marked" => respond(200, "application/json", "\u{feff}{\"a\":1}"),
         "/wide" => respond(200, "application/json", utf16("\u{feff}{\"a\":\"é\"}")),
-        // Says back what it was told, where nobody would look for it.
+        // Says back what it was informed, where no one would look for it.
         "/echo" => {
             let secret = request.headers()[header::AUTHORIZATION].to_str().unwrap();
             respond(200, "text/plain; charset=utf-16le", utf16(secret))

@@ -133,7 +133,7 @@ async fn a_server_that_is_not_there_is_named() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_speak_http_is_told_apart() {
+async fn a_server_that_does_not_speak_http_is_distinguished() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move {
@@ -152,7 +152,7 @@ async fn a_server_that_does_not_speak_http_is_told_apart() {
     );
 }
 
-/// A server that sends the same answer to whoever connects.
+/// A server that sends the same answer to the one who connects.
 async fn raw(answer: Vec<u8>) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
@@ -185,7 +185,7 @@ async fn an_answer_has_a_bounded_number_of_headers() {
 }
 
 #[tokio::test]
-async fn json_that_is_nested_too_deep_is_told_as_text() {
+async fn json_that_is_nested_too_deep_is_reported_as_text() {
     let deep = format!("{}1{}", "[".repeat(50_000), "]".repeat(50_000));
     let sent = deep.clone();
     let base = serve(move |_path, _request| respond(200, "application/json", sent.clone())).await;

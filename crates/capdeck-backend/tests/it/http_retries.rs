@@ -1,4 +1,4 @@
-//! What is sent again, what is not, and what is told about it.
+//! What is sent again, what is not, and what is informed about it.
 
 use std::{
     sync::{

@@ -1,4 +1,4 @@
-//! How many requests run at once and how often, and what those who wait are told.
+//! How many requests run at once and how often, and what those who wait are informed.
 
 use std::{
     sync::{
@@ -19,7 +19,7 @@ use crate::{
     support::{Deck, call, cancellable, context, until},
 };
 
-/// Requests under way at a server that answers when it is told to.
+/// Requests under way at a server that answers when it is informed to.
 #[derive(Debug)]
 struct Server {
     running: AtomicUsize,

@@ -20,7 +20,7 @@ pub(crate) fn stdio(plan: &FakePlan) -> Value {
     json!({"kind": "mcp", "command": command, "args": args, "startupTimeoutMs": 20_000})
 }
 
-/// Connects with somebody listening.
+/// Connects with a person listening.
 pub(crate) async fn connect_heard(
     deck: &Deck,
     backend: Value,
@@ -248,7 +248,7 @@ async fn closing_and_dropping_end_the_whole_group() {
     }
 }
 
-/// A killed process whose parent is gone may stay as a zombie until somebody collects it.
+/// A killed process whose parent is gone may stay as a zombie until a person collects it.
 fn is_gone(pid: u64) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat")).map_or(true, |stat| {
         stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'))

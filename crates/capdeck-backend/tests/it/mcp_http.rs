@@ -67,9 +67,9 @@ async fn a_whole_authorization_header_is_sent_and_kept_secret() {
     let connection = Deck::new(&[]).connect(backend).await.unwrap();
     let sent = call(&connection, "headers", json!({}), &context(PLENTY)).await.unwrap();
     assert_eq!(answer(&sent)["x-toolsets"], "repos");
-    let told =
+    let reported =
         call(&connection, "echo", json!({"t": "canary-1234"}), &context(PLENTY)).await.unwrap();
-    assert!(!format!("{sent} {told}").contains("canary"), "{sent} {told}");
+    assert!(!format!("{sent} {reported}").contains("canary"), "{sent} {reported}");
 }
 
 #[tokio::test]

@@ -222,8 +222,8 @@ async fn log_messages_reach_the_call_that_wants_them() {
             assert_eq!(caller.next().await, "notifications/message", "{era:?}");
         }
         let messages = received(&connection).await;
-        let told = count(&messages, "logging/setLevel");
-        assert_eq!(told, usize::from(era == FakeEra::Legacy), "told once");
+        let reported = count(&messages, "logging/setLevel");
+        assert_eq!(reported, usize::from(era == FakeEra::Legacy), "told once");
         if era == FakeEra::Modern {
             call(&connection, "log", json!({}), &caller.calls(PLENTY)).await.unwrap();
             assert!(caller.rest().await.is_empty());

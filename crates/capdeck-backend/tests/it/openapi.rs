@@ -74,19 +74,19 @@ async fn operations_are_listed_and_called() {
 
     let twenty = context(Duration::from_secs(20));
     let arguments = json!({"path": {"owner": "a/b"}, "query": {"labels": ["x", "y z"]}});
-    let told = asked(&call(&connection, "issues/list", arguments, &twenty).await.unwrap());
-    assert_eq!(told["method"], "GET");
-    assert_eq!(told["target"], "/v1/repos/a%2Fb/issues?labels=x,y%20z");
-    assert_eq!(told["headers"]["x-api-version"], "2022-11-28");
+    let reported = asked(&call(&connection, "issues/list", arguments, &twenty).await.unwrap());
+    assert_eq!(reported["method"], "GET");
+    assert_eq!(reported["target"], "/v1/repos/a%2Fb/issues?labels=x,y%20z");
+    assert_eq!(reported["headers"]["x-api-version"], "2022-11-28");
     // The token is sent, and not told to anyone when the server repeats it.
-    assert_eq!(told["headers"]["authorization"], "Bearer [redacted]");
+    assert_eq!(reported["headers"]["authorization"], "Bearer [redacted]");
 
     let arguments =
         json!({"path": {"owner": "me"}, "body": {"title": "t", "parent": {"title": "p"}}});
-    let told = asked(&call(&connection, "issues/create", arguments, &twenty).await.unwrap());
-    assert_eq!(told["method"], "POST");
-    assert_eq!(told["headers"]["content-type"], "application/json");
-    assert_eq!(told["body"], r#"{"title":"t","parent":{"title":"p"}}"#);
+    let reported = asked(&call(&connection, "issues/create", arguments, &twenty).await.unwrap());
+    assert_eq!(reported["method"], "POST");
+    assert_eq!(reported["headers"]["content-type"], "application/json");
+    assert_eq!(reported["body"], r#"{"title":"t","parent":{"title":"p"}}"#);
 
     let error = call(&connection, "issues/close", json!({}), &twenty).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::ToolNotFound);
@@ -123,8 +123,8 @@ async fn operations_go_to_their_own_servers() {
     assert_eq!(error.code, ErrorCode::Denied, "{error}");
     block["network"] = json!("private");
     for (tool, target) in [("root", "/test/root"), ("path", "/path/path"), ("own", "/own/path")] {
-        let told = asked(&deck.call(block.clone(), tool, json!({})).await.unwrap());
-        assert_eq!(told["target"], target);
+        let reported = asked(&deck.call(block.clone(), tool, json!({})).await.unwrap());
+        assert_eq!(reported["target"], target);
     }
 }
 

@@ -76,12 +76,12 @@ async fn simple_bodies() {
             "t",
         ),
     ] {
-        let told = sent(content, arguments).await;
+        let reported = sent(content, arguments).await;
         assert_eq!(
-            (told["headers"]["content-type"].as_str(), told["body"].as_str()),
+            (reported["headers"]["content-type"].as_str(), reported["body"].as_str()),
             (Some(content_type), Some(body))
         );
-        assert_eq!(told["headers"]["content-length"], body.len().to_string());
+        assert_eq!(reported["headers"]["content-length"], body.len().to_string());
     }
     let nothing = sent(json!({"application/json": {}}), json!({})).await;
     assert_eq!(nothing["headers"].get("content-type"), None);
@@ -97,10 +97,10 @@ async fn forms_follow_their_encoding() {
         "encoding": {"csv": {"style": "form", "explode": false}, "deep": {"style": "deepObject", "explode": true}},
     }});
     let body = json!({"name": "a b&c", "tags": ["x", "y"], "csv": [1, 2], "deep": {"a": {"b": true}}, "meta": {"k": 1}, "more": 5, "none": null});
-    let told = sent(content, json!({ "body": body })).await;
-    assert_eq!(told["headers"]["content-type"], "application/x-www-form-urlencoded");
+    let reported = sent(content, json!({ "body": body })).await;
+    assert_eq!(reported["headers"]["content-type"], "application/x-www-form-urlencoded");
     assert_eq!(
-        told["body"],
+        reported["body"],
         "name=a%20b%26c&tags=x&tags=y&csv=1,2&deep%5Ba%5D%5Bb%5D=true&meta=%7B%22k%22%3A1%7D&more=5"
     );
 }
@@ -116,11 +116,11 @@ fn upload() -> Value {
 }
 
 /// The parts of a multipart body, without the boundary.
-fn parts(told: &Value) -> Vec<String> {
-    let content_type = told["headers"]["content-type"].as_str().unwrap();
+fn parts(reported: &Value) -> Vec<String> {
+    let content_type = reported["headers"]["content-type"].as_str().unwrap();
     let boundary = content_type.strip_prefix("multipart/form-data; boundary=").unwrap();
-    let body = told["body"].as_str().unwrap();
-    assert_eq!(told["headers"]["content-length"], body.len().to_string());
+    let body = reported["body"].as_str().unwrap();
+    assert_eq!(reported["headers"]["content-length"], body.len().to_string());
     let body = body.strip_suffix(&format!("--{boundary}--\r\n")).unwrap();
     let marker = format!("--{boundary}\r\n");
     body.split(&marker).skip(1).map(|part| part.strip_suffix("\r\n").unwrap().to_owned()).collect()
@@ -133,9 +133,9 @@ async fn parts_of_a_form_are_values_and_files() {
         "file": {"base64": STANDARD.encode("one"), "filename": "a\"\r\nX: y.txt", "mimeType": "text/plain"},
         "files": [{"text": "two"}, {"text": "three", "filename": "3.jpg"}],
     });
-    let told = sent(upload(), json!({ "body": body })).await;
+    let reported = sent(upload(), json!({ "body": body })).await;
     assert_eq!(
-        parts(&told),
+        parts(&reported),
         [
             "Content-Disposition: form-data; name=\"note\"\r\n\r\na\"b",
             "Content-Disposition: form-data; name=\"meta\"\r\nContent-Type: application/json\r\n\r\n{\"k\":[1]}",
@@ -166,8 +166,8 @@ async fn files_come_from_the_project_and_from_artifacts_and_from_nowhere_else() 
         deck.call(block.clone(), "op", json!({"body": {"file": file}})).await
     };
 
-    let told = asked(&send(&deck, json!({"path": "sub/inside.txt"})).await.unwrap());
-    assert!(parts(&told)[0].ends_with(
+    let reported = asked(&send(&deck, json!({"path": "sub/inside.txt"})).await.unwrap());
+    assert!(parts(&reported)[0].ends_with(
         "filename=\"inside.txt\"\r\nContent-Type: application/octet-stream\r\n\r\nfrom the project"
     ));
 
@@ -176,8 +176,8 @@ async fn files_come_from_the_project_and_from_artifacts_and_from_nowhere_else() 
         deck.connector.artifacts().create(&id, "shot.png", Some("image/png")).await.unwrap();
     writer.write(b"from an artifact").await.unwrap();
     let artifact = writer.finish().await.unwrap();
-    let told = asked(&send(&deck, json!({"artifact": artifact.uri})).await.unwrap());
-    assert!(parts(&told)[0].ends_with("from an artifact"), "{told}");
+    let reported = asked(&send(&deck, json!({"artifact": artifact.uri})).await.unwrap());
+    assert!(parts(&reported)[0].ends_with("from an artifact"), "{reported}");
 
     let outside = folder.path().join("outside.txt");
     for (file, expected) in [

@@ -81,8 +81,8 @@ async fn a_description_may_be_spread_over_files_of_its_folder() {
     assert_eq!(output["$defs"]["Pet"]["properties"]["friend"], json!({"$ref": "#/$defs/Pet"}));
     let connection = deck.connector.connect(&definition, ConnectOptions::default()).await.unwrap();
     let twenty = context(Duration::from_secs(20));
-    let told = call(&connection, "getPet", json!({"path": {"id": 7}}), &twenty).await.unwrap();
-    assert_eq!(asked(&told)["target"], "/pets/7");
+    let reported = call(&connection, "getPet", json!({"path": {"id": 7}}), &twenty).await.unwrap();
+    assert_eq!(asked(&reported)["target"], "/pets/7");
 }
 
 #[tokio::test]
@@ -112,10 +112,10 @@ async fn files_outside_of_the_folder_stay_out_of_reach() {
         fs::write(folder.join("api.json"), description.to_string()).unwrap();
         let definition = in_folder(&folder, "api.json", "https://api.example");
         let discovery = read(&deck, &definition).await.unwrap();
-        let told = format!(
+        let reported = format!(
             "GET /x: the reference to `{reference}` is not followed: {reason}; any value is accepted there"
         );
-        assert_eq!(problems(&discovery), [told]);
+        assert_eq!(problems(&discovery), [reported]);
         assert!(!serde_json::to_string(&discovery.tools).unwrap().contains("canary"));
     }
 }
@@ -159,8 +159,8 @@ async fn a_description_larger_than_a_megabyte_comes_over_the_web() {
     .await;
     let deck = Deck::new(&[]);
     let block = json!({"kind": "openapi", "specUrl": format!("{server}/api.json?version=2"), "auth": {"type": "none"}});
-    let told = asked(&deck.call(block, "x", json!({})).await.unwrap());
-    assert_eq!(told["target"], "/v2/x");
+    let reported = asked(&deck.call(block, "x", json!({})).await.unwrap());
+    assert_eq!(reported["target"], "/v2/x");
 }
 
 #[tokio::test]
@@ -177,7 +177,7 @@ async fn a_changed_description_is_read_again_when_its_time_is_over() {
     let connection = deck.connect(block).await.unwrap();
     let first = discover(connection.as_ref()).await.unwrap();
     let again = discover(connection.as_ref()).await.unwrap();
-    // Nothing changed, so nothing was imported anew.
+    // Nothing changed, so nothing was imported again.
     assert!(std::sync::Arc::ptr_eq(&first.tools[0], &again.tools[0]));
     write("two");
     let changed = discover(connection.as_ref()).await.unwrap();

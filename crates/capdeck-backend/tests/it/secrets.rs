@@ -1,4 +1,4 @@
-//! Planted values must not come out anywhere, whoever prints them.
+//! Planted values must not come out anywhere, the one who prints them.
 
 use capdeck_auth::{Secret, VaultGrant};
 use capdeck_backend::{CallError, vault_holder};
@@ -87,14 +87,14 @@ async fn errors_do_not_show_what_was_put_into_a_command_or_url() {
 #[tokio::test]
 async fn a_server_that_echoes_its_credentials_is_scrubbed() {
     let base = serve(|path, request| {
-        let told = format!("{:?} {}", request.headers(), request.uri());
+        let reported = format!("{:?} {}", request.headers(), request.uri());
         if path == "/headers" {
             let mut response = respond(200, "text/plain", "see headers");
-            let told = request.headers()["authorization"].clone();
-            response.headers_mut().insert("x-told", told);
+            let reported = request.headers()["authorization"].clone();
+            response.headers_mut().insert("x-told", reported);
             return response;
         }
-        respond(if path == "/fail" { 500 } else { 200 }, "text/plain", told)
+        respond(if path == "/fail" { 500 } else { 200 }, "text/plain", reported)
     })
     .await;
     for (path, limit) in [("/ok", 200_000), ("/fail", 200_000), ("/cut", 40), ("/headers", 200_000)]
@@ -115,13 +115,13 @@ async fn a_server_that_echoes_its_credentials_is_scrubbed() {
 #[tokio::test]
 async fn vault_entries_reach_every_kind_of_backend_and_come_out_of_none() {
     let base = serve(|_, request| {
-        let told = format!(
+        let reported = format!(
             "length {} {:?} {}",
             request.uri().path().len(),
             request.headers(),
             request.uri()
         );
-        respond(200, "text/plain", told)
+        respond(200, "text/plain", reported)
     })
     .await;
     let call = |backend: Value| async move {

@@ -64,10 +64,10 @@ async fn the_first_failure_stops_the_rest() {
         let (report, _events) = run(&Deck::new(&[]), setup).await;
         assert!(!report.succeeded());
         assert_eq!((report.steps.len(), report.not_run), (1, 2));
-        let StepStatus::Failed { reason: told, .. } = &report.steps[0].status else {
+        let StepStatus::Failed { reason: reported, .. } = &report.steps[0].status else {
             panic!("{report:?}")
         };
-        assert_eq!(told, reason);
+        assert_eq!(reported, reason);
     }
 }
 

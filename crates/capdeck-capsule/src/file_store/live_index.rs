@@ -188,7 +188,7 @@ mod tests {
             });
         });
         has_begun.recv().unwrap();
-        // The index that is being made knows nothing of these, and nobody waits for it.
+        // The index that is being made knows nothing of these, and no search waits for it.
         write(&store, "docs://a", "apricot").await;
         write(&store, "docs://d", "damson").await;
         let uri = EntryUri::parse("docs://b").unwrap();

@@ -121,12 +121,12 @@ proptest! {
         start_again(folder.path());
         let engine = open(folder.path());
         prop_assert_eq!(&observed(&engine), &model);
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for (_, path) in day_file::days(&engine.files.layout.folder("signals"), "").unwrap() {
             let lines = day_file::lines::<SignalLine>(&path).unwrap();
-            told.extend(lines.map(|line| line.unwrap().seq));
+            reported.extend(lines.map(|line| line.unwrap().seq));
         }
-        prop_assert_eq!(&told, &(1..=told.len() as u64).collect::<Vec<_>>());
+        prop_assert_eq!(&reported, &(1..=reported.len() as u64).collect::<Vec<_>>());
         // Once it was gone through, it is gone.
         prop_assert_eq!(fs::read_dir(folder.path().join("journal")).unwrap().count(), 0);
         drop(engine);
@@ -160,7 +160,7 @@ fn edits_by_hand_survive_a_kill_and_a_machine_that_goes_down() {
 }
 
 #[test]
-fn a_clock_that_went_back_makes_no_file_somebody_elses() {
+fn a_clock_that_went_back_makes_no_file_a_person_elses() {
     let folder = quick_folder();
     let engine = open(folder.path());
     let file = folder.path().join("knowledge/docs/a.md");

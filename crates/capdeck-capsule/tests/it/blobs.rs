@@ -88,7 +88,7 @@ async fn blobs_of_entries_that_cannot_be_read_now_are_not_collected() {
     owner(&capsules).await.purge(&uri("docs://c")).await.unwrap();
     let root = capsules.root("team").unwrap();
     capsules.close().await;
-    // Nobody declares the scheme any more, and the other file is no text.
+    // No one declares the scheme any more, and the other file is no text.
     let damaged = root.join("knowledge/docs/b.md");
     let whole = fs::read(&damaged).unwrap();
     fs::write(&damaged, [whole.as_slice(), b"\xff"].concat()).unwrap();
@@ -110,7 +110,7 @@ async fn blobs_of_entries_that_cannot_be_read_now_are_not_collected() {
     }
 }
 
-/// Blobs that nobody can be about to use.
+/// Blobs that no one can be about to use.
 fn make_old(blobs: &Path) {
     for blob in fs::read_dir(blobs).unwrap() {
         let old = SystemTime::now() - Duration::from_secs(3_600);

@@ -124,13 +124,13 @@ fn a_disk_that_takes_no_more_loses_nothing_confirmed() {
         let mut writer = command.spawn().unwrap();
         // What it complains of is read beside, so that a long complaint cannot fill the pipe and hold it up.
         let errors = writer.stderr.take().unwrap();
-        let told = std::thread::spawn(|| std::io::read_to_string(errors).unwrap());
+        let reported = std::thread::spawn(|| std::io::read_to_string(errors).unwrap());
         let mut lines = BufReader::new(writer.stdout.take().unwrap()).lines().map(Result::unwrap);
         assert_eq!(lines.next().as_deref(), Some("ready"));
         lines.for_each(|line| confirmed.note(&line));
         let status = writer.wait().unwrap();
-        let told = told.join().unwrap();
-        assert!(!status.success() && told.contains("File too large"), "{told}");
+        let reported = reported.join().unwrap();
+        assert!(!status.success() && reported.contains("File too large"), "{reported}");
         check(folder.path(), &confirmed, Depth::Everything);
     }
     assert!(confirmed.count > 0);
@@ -295,15 +295,15 @@ async fn check(folder: &Path, confirmed: &Confirmed, depth: Depth) {
     capsules.close().await;
 }
 
-/// Every confirmed write was told, and nothing twice.
+/// Every confirmed write was informed, and nothing twice.
 async fn check_signals(session: &TestSession, confirmed: &Confirmed) {
-    let mut told: HashSet<(String, String, u64)> = HashSet::new();
+    let mut reported: HashSet<(String, String, u64)> = HashSet::new();
     let mut request = PollSignalsRequest { limit: 100, ..PollSignalsRequest::default() };
     loop {
         let page = session.poll_signals(request.clone()).await.unwrap();
         for signal in page.signals {
             let change = (signal.kind, signal.uri.unwrap().to_string(), signal.version.unwrap());
-            assert!(told.insert(change.clone()), "{change:?} was told twice");
+            assert!(reported.insert(change.clone()), "{change:?} was told twice");
         }
         if !page.has_more {
             break;
@@ -312,7 +312,8 @@ async fn check_signals(session: &TestSession, confirmed: &Confirmed) {
     }
     for (address, versions) in &confirmed.writes {
         for version in versions.keys() {
-            let is_told = |kind: &str| told.contains(&(kind.to_owned(), address.clone(), *version));
+            let is_told =
+                |kind: &str| reported.contains(&(kind.to_owned(), address.clone(), *version));
             assert!(
                 is_told("entry.created") || is_told("entry.updated"),
                 "{address} {version} was not told"

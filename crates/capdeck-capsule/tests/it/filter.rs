@@ -68,9 +68,9 @@ async fn spec_26_4_a_denied_prefix_is_absent_everywhere() {
     assert_eq!(prompts.iter().map(|prompt| prompt.name.as_str()).collect::<Vec<_>>(), ["open"]);
 
     let signals = guest.poll_signals(PollSignalsRequest::default()).await.unwrap().signals;
-    let told: Vec<String> =
+    let reported: Vec<String> =
         signals.iter().filter_map(|signal| Some(signal.uri.as_ref()?.to_string())).collect();
-    assert_eq!(told, ["docs://open", "docs://secretary", "skills://open"]);
+    assert_eq!(reported, ["docs://open", "docs://secretary", "skills://open"]);
 
     // Changes: the hidden one is not sent, the next visible one is.
     let owner = stage.owner().await;
@@ -195,10 +195,10 @@ async fn spec_26_8_hidden_and_missing_give_the_same_bytes() {
             guest.read_blob(&entry, None).await.map(|_| ()).unwrap_err(),
             guest.write(patch()).await.map(|_| ()).unwrap_err(),
         ];
-        let told = errors
+        let reported = errors
             .iter()
             .map(|error| format!("{} {error} {error:?}", error.code()).replace(address, "…"));
-        answers.push(told.collect());
+        answers.push(reported.collect());
     }
     assert_eq!(answers[0], answers[2]);
     assert_eq!(answers[1], answers[2]);

@@ -409,8 +409,8 @@ async fn a_damaged_archive_is_refused_whole() {
         fs::write(&path, bytes).unwrap();
         let refused = take(&owner, &path, ImportSource::Export).await.unwrap_err();
         let source = std::error::Error::source(&refused).map(ToString::to_string);
-        let told = format!("{refused} {}", source.unwrap_or_default());
-        assert!(told.contains(expected), "{name}: {told}");
+        let reported = format!("{refused} {}", source.unwrap_or_default());
+        assert!(reported.contains(expected), "{name}: {reported}");
     }
     assert!(owner.list(capdeck_capsule::ListQuery::default()).await.unwrap().entries.is_empty());
 }

@@ -60,7 +60,7 @@ async fn signals_come_in_order_from_where_they_were_acknowledged() {
 }
 
 #[tokio::test]
-async fn a_write_that_fails_is_not_told() {
+async fn a_write_that_fails_is_not_reported() {
     let durability = WriteDurability::Synced;
     let stage = Stage::with(StoreOptions { durability, ..options() }).await;
     let owner = stage.owner().await;

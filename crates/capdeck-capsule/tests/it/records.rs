@@ -68,7 +68,7 @@ async fn spec_26_22_each_call_is_one_line_without_content() {
 }
 
 #[tokio::test]
-async fn a_call_that_nobody_waits_for_is_finished_and_recorded() {
+async fn a_call_that_no_one_waits_for_is_finished_and_recorded() {
     let stage = Stage::new().await;
     let owner = stage.owner().await;
     let mut changes = stage.capsules.store("team").await.unwrap().changes();
@@ -129,7 +129,7 @@ async fn strict_recording_refuses_to_work_unrecorded() {
 }
 
 #[tokio::test]
-async fn what_failed_unrecorded_is_not_told_as_done() {
+async fn what_failed_unrecorded_is_not_reported_as_done() {
     let stage = Stage::with(StoreOptions { audit: AuditMode::Strict, ..options() }).await;
     let owner = stage.owner().await;
     let logs = stage.root().join("logs");
@@ -297,6 +297,6 @@ async fn strict_recording_holds_for_the_registry() {
     let names: Vec<String> = capsules.list().into_iter().map(|capsule| capsule.name).collect();
     assert_eq!(names, ["one", "team", "three"]);
     let lines = query_audit(&logs, REGISTRY_LOG, &AuditFilter::default(), 9).unwrap();
-    let told: Vec<_> = lines.iter().filter_map(|line| line.capsule.as_deref()).collect();
-    assert_eq!(told, ["one", "three"]);
+    let reported: Vec<_> = lines.iter().filter_map(|line| line.capsule.as_deref()).collect();
+    assert_eq!(reported, ["one", "three"]);
 }

@@ -171,7 +171,7 @@ async fn a_verification_finds_every_damage() {
         let healed = store.verify().await.unwrap();
         assert!(healed.is_clean(), "{}: {healed:?}", path.display());
     }
-    // An edit by hand is no damage, but is told.
+    // An edit by hand is no damage, but is informed.
     let readme = root.join("knowledge/docs/readme.md");
     let text = fs::read_to_string(&readme).unwrap();
     fs::write(&readme, text.replace("hello", "good bye")).unwrap();

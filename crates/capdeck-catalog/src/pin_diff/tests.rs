@@ -53,7 +53,7 @@ fn spelling_order_and_other_members_change_nothing() {
 }
 
 #[test]
-fn each_part_of_a_definition_is_told_apart() {
+fn each_part_of_a_definition_is_distinguished() {
     let after = with(
         read_file(),
         &[

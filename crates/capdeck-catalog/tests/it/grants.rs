@@ -37,9 +37,9 @@ fn deck() -> Arc<Catalog> {
 }
 
 fn seen(catalog: &Arc<Catalog>, grants: &[DeckGrant]) -> Arc<Catalog> {
-    let nobody = RuleClearance::of(&catalog.config().policy, &["somebody"]);
+    let no_one = RuleClearance::of(&catalog.config().policy, &["somebody"]);
     let access = DeckAccess::new(grants, false, GrantTools::None);
-    screen(catalog, &nobody, &CatalogPart::Everything, Some(&access))
+    screen(catalog, &no_one, &CatalogPart::Everything, Some(&access))
 }
 
 fn tools(catalog: &Catalog) -> Vec<String> {
@@ -167,7 +167,7 @@ proptest! {
                 prop_assert_eq!(is_seen, may_have(&grants, &ids, tool), "{} of {:?}", tool, ids);
             }
         }
-        // Whoever sees a member sees its set, and a set leads to nothing but to what is seen.
+        // The one who sees a member sees its set, and a set leads to nothing but to what is seen.
         for child in ["osv", "npm"] {
             let member = seen.get(&format!("kit__{child}"));
             prop_assert!(member.is_none() || seen.get("kit").is_some());

@@ -197,7 +197,7 @@ fn a_client_that_can_show_a_form_is_asked_in_the_middle_of_the_call() {
         client.respond(&question["id"], reply);
         assert_eq!(ran(&client.answer_to(call)["result"]), runs, "{decision}");
     }
-    // Nobody is asked any more.
+    // No one is asked any more.
     assert!(ran(&remove(&mut client, "x")));
     client.close();
 }

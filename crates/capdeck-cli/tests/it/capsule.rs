@@ -301,7 +301,7 @@ fn a_token_is_shown_once_and_kept_nowhere() {
 }
 
 #[test]
-fn bad_input_is_told_and_nothing_is_touched() {
+fn bad_input_is_reported_and_nothing_is_touched() {
     let dirs = team();
     write(&dirs, "docs://Case", "x", &[]).success();
     let long = format!("docs://{}", "a".repeat(300));
@@ -357,7 +357,7 @@ fn bad_input_is_told_and_nothing_is_touched() {
 }
 
 #[test]
-fn a_data_folder_that_cannot_be_used_is_told() {
+fn a_data_folder_that_cannot_be_used_is_reported() {
     let dirs = TestDirs::new();
     let file = dirs.write("a-file", "");
     for place in [file.clone(), file.join("below")] {
@@ -398,8 +398,8 @@ fn a_disk_without_room_loses_nothing() {
     let mut command = std::process::Command::new("sh");
     let output = dirs.isolate(&mut command).arg("-c").arg(script).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(told["error"]["code"], "STORAGE_FULL", "{told}");
+    let reported: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(reported["error"]["code"], "STORAGE_FULL", "{reported}");
     let read = json(&dirs, &["capsule", "read", "team", "docs://a"]);
     assert_eq!((&read["body"], &read["version"]), (&json!("kept"), &json!(1)));
     assert_eq!(json(&dirs, &["capsule", "verify"])["clean"], true);

@@ -161,7 +161,7 @@ fn folders_instructions_and_skills_come_in() {
 }
 
 #[test]
-fn sources_that_cannot_be_taken_are_told() {
+fn sources_that_cannot_be_taken_are_reported() {
     let dirs = team();
     dirs.write("project/folder/a.md", "x");
     dirs.write("project/notes.md", "x");
@@ -266,7 +266,7 @@ fn the_record_tells_who_did_what_and_shows_changes() {
 fn commands_go_through_a_running_host() {
     let dirs = filled();
     let host = capdeck(&dirs).up(&[]);
-    // The host has the folder from its first use of a capsule, so that nobody else can open it.
+    // The host has the folder from its first use of a capsule, so that no one else can open it.
     host.client("/mcp/team").initialize();
     assert!(dirs.data().join("desk.sock").exists());
     write(&dirs, "docs://during", "x", &[]).success();

@@ -180,7 +180,7 @@ fn name(path: &Path) -> &str {
 fn an_editor_changes_and_makes_entries() {
     let dirs = team();
     write(&dirs, "docs://a/plan", "one\n", &["--title", "Plan"]).success();
-    // The file has the entry's name, and nobody else can read it.
+    // The file has the entry's name, and no one else can read it.
     let script = r#"test "$(stat -c %a "$1")" = 600 && test "$(stat -c %a "$(dirname "$1")")" = 700
         test "$(basename "$1")" = plan.md && test "$(cat "$1")" = one && echo two >> "$1"; echo shown"#;
     let done = edit(&dirs, script, &["docs://a/plan"]).success();
@@ -249,7 +249,7 @@ fn an_editor_that_fails_writes_nothing_and_loses_nothing() {
     assert_eq!(fs::read_to_string(kept).unwrap(), "[\n");
 }
 
-/// Somebody else writes while the editor is open; the capsule is free for them.
+/// Another person writes while the editor is open; the capsule is free for them.
 const MEANWHILE: &str = r#"printf 'ONE\ntwo\nthree\n' | "$CAPDECK" capsule write team docs://a -q"#;
 
 #[test]

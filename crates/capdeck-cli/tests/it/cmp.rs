@@ -214,7 +214,7 @@ fn a_person_is_asked_before_what_wants_it() {
     let call = |name: &str| json!({ "name": name, "arguments": { "ids": ["a"] } });
     for name in ["delete_emails", "archive_emails"] {
         let answer = agent.request("tools/call", call(name));
-        assert!(answer.to_string().contains("runs only with a person's approval"), "{answer}");
+        assert!(answer.to_string().contains("requires approval"), "{answer}");
     }
     agent.close();
 }

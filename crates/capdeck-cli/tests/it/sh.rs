@@ -391,7 +391,7 @@ fn approvals_and_questions_reach_the_terminal() {
         let (code, said) = person.end();
         assert!(code == Some(0) && said.contains("Ada"), "{how}: {said}");
 
-        // Whoever leaves in the middle of a question is not held up by it.
+        // The one who leaves in the middle of a question is not held up by it.
         let mut person = Terminal::start(&dirs, &["sh", "files", "remove", "--path", "x"]);
         person.wait_for("[y/N]");
         person.interrupt();

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::capdeck;
 
-/// Makes a capsule, as nobody else has the folder yet.
+/// Makes a capsule, as no one else has the folder yet.
 fn make_capsule(dirs: &TestDirs, name: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -64,10 +64,10 @@ fn two_hosts_share_a_capsule() {
     assert_eq!(body(&mut one, "docs://b"), "from the other");
 }
 
-/// The entry that the client is told of next.
+/// The entry that the client is notified of next.
 fn updated(agent: &mut StdioClient) -> String {
-    let told = agent.incoming("notifications/resources/updated");
-    told["params"]["uri"].as_str().unwrap().to_owned()
+    let reported = agent.incoming("notifications/resources/updated");
+    reported["params"]["uri"].as_str().unwrap().to_owned()
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a_subscription_hears_of_a_write_through_another_host() {
         let subscribed = reader.request("resources/subscribe", json!({ "uri": uri }));
         assert!(subscribed.get("result").is_some(), "{subscribed}");
     };
-    // Whoever missed something is told of everything it watches, `docs://a` first. A write is told alone.
+    // The one who missed something is notified of everything it watches, `docs://a` first. A write is informed alone.
     watch("docs://a");
     watch("docs://b");
     write(&mut writer, "docs://b", "two");
@@ -170,7 +170,7 @@ fn an_attached_host_has_the_capsules_of_the_other_until_it_has_its_own() {
 fn a_call_of_capsules_ends_after_its_own_time() {
     let dirs = TestDirs::new();
     make_capsule(&dirs, "Team");
-    // A process that has the folder and answers nobody: others wait for it.
+    // A process that has the folder and answers no one: others wait for it.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let _held =
         runtime.block_on(LocalCapsuleService::open(&dirs.data(), StoreOptions::default())).unwrap();

@@ -54,7 +54,7 @@ struct RepoShape {
     commit: Option<String>,
 }
 
-/// The fields that say where a text comes from. Which one counts is told by the type.
+/// The fields that say where a text comes from. The type says which one counts.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SourceFields {

@@ -78,7 +78,7 @@ fn a_sound_file_says_nothing_and_keeps_everything() {
 }
 
 #[test]
-fn each_mistake_is_told_with_its_place_and_costs_its_entry_only() {
+fn each_mistake_is_reported_with_its_place_and_costs_its_entry_only() {
     snapshots("capabilities/broken", render);
 }
 

@@ -85,7 +85,7 @@ fn a_tool_becomes_one_capability_and_each_intent_a_tool() {
 }
 
 #[test]
-fn hidden_folders_hold_the_files_too_and_others_are_told() {
+fn hidden_folders_hold_the_files_too_and_others_are_reported() {
     let folder = Folder::with(&[
         ("box/.cmp/manifest.json", MANIFEST),
         ("box/.cmp/capability.json", CAPABILITY),
@@ -291,7 +291,7 @@ fn a_bad_pattern_costs_that_pattern() {
 }
 
 #[test]
-fn problems_of_manifests_are_told_at_once() {
+fn problems_of_manifests_are_reported_at_once() {
     let folder = Folder::with(&[]);
     let manifest = r#"{"domain": "x", "name": "!!", "summary": "a\nb", "version": "1", "adapter": true, "author": "me", "tagz": []}"#;
     tool(&folder, "box", manifest, CAPABILITY);

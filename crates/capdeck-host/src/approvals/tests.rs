@@ -98,7 +98,7 @@ fn a_standing_approval_holds_for_the_tool_as_it_is_until_taken_back() {
 }
 
 #[test]
-fn a_tool_nobody_knows_is_not_approved_for_good() {
+fn a_tool_no_one_knows_is_not_approved_for_good() {
     let (_folder, store) = store();
     let unknown = ApprovalRequest { definition: None, ..call() };
     let waiting = store.request(&unknown, at(0)).unwrap();

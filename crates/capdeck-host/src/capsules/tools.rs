@@ -168,8 +168,7 @@ impl ToolRun<'_> {
 /// The arguments of a call, of which nothing may be left over.
 fn parse<T: DeserializeOwned>(arguments: Option<&RawValue>) -> Result<T, CapsuleError> {
     let text = arguments.map(RawValue::get).filter(|text| *text != "null").unwrap_or("{}");
-    serde_json::from_str(text)
-        .map_err(|error| invalid(format!("the arguments do not fit: {error}")))
+    serde_json::from_str(text).map_err(|error| invalid(format!("invalid arguments: {error}")))
 }
 
 /// The caller used a tool in a way that it does not have.

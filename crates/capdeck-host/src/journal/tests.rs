@@ -90,7 +90,7 @@ fn runs_are_found_by_the_beginning_or_the_end_of_their_id() {
 }
 
 #[test]
-fn broken_and_foreign_files_are_told_of_and_skipped() {
+fn broken_and_foreign_files_are_reported_of_and_skipped() {
     let (folder, store) = store();
     store.save(&record("good")).unwrap();
     let good = fs::read_to_string(place(folder.path(), "good")).unwrap();

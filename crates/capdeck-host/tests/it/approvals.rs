@@ -258,7 +258,7 @@ async fn the_person_at_the_command_line_approves_their_own_call() {
     let error = calls::call(session.request(&context()), &later).await.unwrap_err();
     assert_eq!((error.code, error.data), (ErrorCode::ApprovalRequired, None));
     assert_eq!(ApprovalStore::new(&host.settings().state_dir).list(Timestamp::now()).unwrap(), []);
-    // A call that cannot ask may be an agent's: it waits, and is told what the person does.
+    // A call that cannot ask may be an agent's: it waits, and is informed what the person does.
     let error = call(&session, "fake", "wipe", json!({})).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::ApprovalRequired);
     let [waiting] = ApprovalStore::new(&host.settings().state_dir)

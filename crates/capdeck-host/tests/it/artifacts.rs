@@ -172,7 +172,7 @@ async fn wrong_uris_and_ranges_are_refused() {
     host.close().await;
 }
 
-/// What a client is told, with what it asked for taken out.
+/// What a client is informed, with what it asked for taken out.
 fn received(error: &CallError, uri: &str) -> String {
     let shown = format!("{:?} {} {:?} {:?}", error.code, error.message, error.hint, error.data);
     shown.replace(uri, "URI")

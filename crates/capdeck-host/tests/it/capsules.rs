@@ -153,7 +153,7 @@ async fn the_gate_and_the_schemas_hold_here_too() {
     let poll = json!({ "action": "poll" });
     let error = call(&agent, "capsules", "capsol_signal", poll).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::ToolNotFound);
-    // Nobody says who wrote something.
+    // No one says who wrote something.
     let forged = json!({ "uri": "docs://a", "content": "x", "written_by": "root" });
     let error = call(&agent, "capsules", "capsol_write", forged).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::RequestInvalid);

@@ -1,4 +1,4 @@
-//! A scripted client: answers what servers ask it and remembers what it was told.
+//! A scripted client: answers what servers ask it and remembers what it was informed.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,7 +19,7 @@ pub(crate) struct ScriptedClient {
     received: Mutex<Vec<ReceivedMessage>>,
 }
 
-/// One thing the client was told or asked, and on which way.
+/// One thing the client was informed or asked, and on which way.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ReceivedMessage {
     pub(crate) channel: MessageChannel,

@@ -319,7 +319,7 @@ async fn a_listing_does_not_wait_for_a_server_that_hangs() {
 }
 
 #[tokio::test]
-async fn nobody_waits_twice_for_a_server_that_does_not_answer() {
+async fn no_one_waits_twice_for_a_server_that_does_not_answer() {
     let silent = FakePlan { initialize: FakeFault::Hang, ..FakePlan::default() };
     let deck = Deck::of(&FakePlan::default())
         .server("silent", &silent, json!({"startupTimeoutMs": 300}))

@@ -16,7 +16,7 @@ fn deck(plan: &FakePlan) -> Deck {
     Deck::new().server("bad", plan, limits).server("good", &FakePlan::default(), json!({}))
 }
 
-/// What an agent is told: code, message, hint.
+/// What an agent is informed: code, message, hint.
 fn received(error: &CallError) -> (&'static str, &str, Option<&str>) {
     (error.code.as_str(), &error.message, error.hint.as_deref())
 }

@@ -34,7 +34,7 @@ fn deck() -> Deck {
         .file("config/sayer.md", &saying("hello"))
 }
 
-/// What somebody is told, with names taken out that differ.
+/// What a person is informed, with names taken out that differ.
 fn received<T: std::fmt::Debug>(outcome: &Result<T, CallError>, name: &str) -> String {
     match outcome {
         Ok(answer) => format!("{answer:?}").replace(name, "NAME"),
@@ -69,7 +69,7 @@ async fn security_18_every_view_has_only_what_is_granted() {
 }
 
 #[tokio::test]
-async fn security_18_hidden_and_unknown_are_told_alike() {
+async fn security_18_hidden_and_unknown_are_answered_alike() {
     let host = deck().open();
     let book = Book::of(granted(&["open"], &[], &["open/tool_00001"]));
     // Everything is known to the host before anybody asks.

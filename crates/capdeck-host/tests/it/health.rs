@@ -114,7 +114,7 @@ async fn a_server_that_leaves_in_the_middle_of_a_call_failed() {
 }
 
 #[tokio::test]
-async fn an_agent_that_searches_is_told_what_fails() {
+async fn an_agent_that_searches_learns_what_fails() {
     let deck = Deck::of(&FakePlan::default());
     let host = deck.open();
     let session = agent(&host);

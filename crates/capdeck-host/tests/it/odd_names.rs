@@ -19,7 +19,7 @@ const PARTS: [&str; 20] = [
     ":", "#",
 ];
 
-/// Names that mean something to somebody else.
+/// Names that mean something to another person.
 const TAKEN: [&str; 24] = [
     "id",
     "call",
@@ -294,7 +294,7 @@ async fn scripts_are_shown_expressions_that_run() {
     assert_eq!(calls.len(), names.len());
     evaluate(&session, &calls).await;
     let described = "const all = []; for (const name of NAMES) { \
-                     const told = await caplets['my-api'].describeTool(name); all.push([name, told.data.callSignature]) } return all";
+                     const reported = await caplets['my-api'].describeTool(name); all.push([name, reported.data.callSignature]) } return all";
     let described = described.replace("NAMES", &json!(names).to_string());
     for pair in value_in_time(&session, &described).await.as_array().unwrap() {
         let call = pair[1].as_str().unwrap().to_owned();

@@ -284,7 +284,7 @@ async fn a_policy_holds_here_as_everywhere() {
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_list_is_told_and_the_rest_is_set_up() {
+async fn a_server_that_cannot_list_is_reported_and_the_rest_is_set_up() {
     let broken = FakePlan { list: FakeFault::Error, ..FakePlan::default() };
     let deck = deck().server("broken", &broken, json!({}));
     let host = deck.open();

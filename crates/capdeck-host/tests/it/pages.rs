@@ -37,7 +37,7 @@ async fn a_page_keeps_its_name_while_it_means_one_thing() {
 }
 
 #[tokio::test]
-async fn pages_of_the_same_name_are_told_apart() {
+async fn pages_of_the_same_name_are_distinguished() {
     let deck = Deck::of(&with_page("fake://items/1")).server(
         "two",
         &with_page("fake://items/1"),

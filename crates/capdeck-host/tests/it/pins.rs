@@ -40,7 +40,7 @@ fn offers(deck: &Deck, tools: Value) {
     deck.dirs.write("plan.json", plan.to_json());
 }
 
-/// A host that has asked the server anew.
+/// A host that has asked the server again.
 async fn open(deck: &Deck) -> Host {
     let host = deck.open();
     let report = check::check(&host.operator().request(&context()), "fake").await;
@@ -65,7 +65,7 @@ fn approve(host: &Host, tool: Option<&str>) {
 }
 
 #[tokio::test]
-async fn the_first_sight_is_pinned_and_later_changes_are_told() {
+async fn the_first_sight_is_pinned_and_later_changes_are_reported() {
     let deck = deck("warn", json!([tool("read", "Reads"), tool("gone", "Goes away soon")]));
     let host = open(&deck).await;
     assert!(review(&host).is_clean());
@@ -186,7 +186,7 @@ async fn a_tool_that_appears_on_a_running_server_is_held() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_pointed_elsewhere_starts_anew_and_is_told() {
+async fn a_server_that_is_pointed_elsewhere_starts_anew_and_is_reported() {
     let deck = deck("block", json!([tool("read", "Reads")]));
     open(&deck).await.close().await;
     let deck = deck.server(

@@ -25,7 +25,7 @@ fn deck(policy: Value) -> Deck {
     Deck::of(&plan).config("policy", policy)
 }
 
-/// What a client is told, with the tool's name taken out.
+/// What a client is informed, with the tool's name taken out.
 fn received(error: &CallError, name: &str) -> String {
     let shown = format!("{:?} {} {:?} {:?}", error.code, error.message, error.hint, error.data);
     shown.replace(name, "NAME")

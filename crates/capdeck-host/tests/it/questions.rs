@@ -185,7 +185,7 @@ async fn cancelling_ends_the_call_at_once_and_tells_the_server() {
     let shown =
         until("the server to be told", || record.received("notifications/cancelled").pop()).await;
     assert_eq!(shown["requestId"], hanging["id"]);
-    // The connection goes on, and nobody blames the server.
+    // The connection goes on, and no one blames the server.
     assert_eq!(text(&call(&session, "fake", "echo", json!({})).await.unwrap()), "{}");
     assert_eq!(LastFailure::of(&host, "fake"), None);
     host.close().await;

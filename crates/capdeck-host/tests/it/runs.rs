@@ -117,7 +117,7 @@ async fn a_run_that_needs_approval_goes_on_in_another_process_and_calls_everythi
     assert_eq!(called(&record), ["echo", "echo"]);
     let host = deck.open();
     let session = coder(&host);
-    // Nobody has approved yet: it waits on, and nothing is called again.
+    // No one has approved yet: it waits on, and nothing is called again.
     let (same, again) = paused(&resume(&session, &id).await);
     assert_eq!((&same, &again), (&id, &approvals));
     assert_eq!(called(&record), ["echo", "echo"]);
@@ -209,7 +209,7 @@ async fn a_run_whose_record_was_changed_does_not_call_anything() {
     let message = envelope["error"]["message"].as_str().unwrap();
     assert!(message.contains("`fake.echo` with other arguments"), "{message}");
     assert_eq!(called(&record), ["echo"]);
-    // A record that is no JSON any more is told as that.
+    // A record that is no JSON any more is informed as that.
     std::fs::write(&path, "{ half").unwrap();
     let broken = call_listed(&session, "code_mode", json!({"resume": id})).await.unwrap_err();
     assert!(broken.message.contains("cannot be read"), "{broken}");

@@ -131,7 +131,7 @@ async fn questions_of_a_core_task_wait_for_a_modern_client() {
     let peer = Peer::new(&host, TaskForm::Extension, "local");
     let made = peer.call("multi_input", json!({}), json!({})).await.unwrap();
     let id = &made["taskId"];
-    // The two questions arrive one after the other; an answer to one that is not there yet is nobody's.
+    // The two questions arrive one after the other; an answer to one that is not there yet is no one's.
     let asking = loop {
         let asking = peer.until(id, "input_required").await;
         if asking["inputRequests"].get("second_name").is_some()
@@ -340,7 +340,7 @@ async fn the_deck_waits_for_tools_that_run_only_as_tasks() {
 }
 
 #[tokio::test]
-async fn changes_of_a_task_are_told_to_whoever_listens() {
+async fn changes_of_a_task_are_reported_to_the_one_who_listens() {
     for (era, form, ends) in [
         ("legacy", TaskForm::Extension, "notifications/tasks"),
         ("modern", TaskForm::Extension, "notifications/tasks"),

@@ -84,7 +84,7 @@ async fn a_list_has_the_view_and_nothing_else() {
     assert!(agent_with(&host, Some(Exposure::Direct)).view().direct().len() == 3);
     let answer = call_listed(&session, "part__echo", json!({"a": 1})).await.unwrap().unwrap();
     assert_eq!(text(&answer), r#"{"a":1}"#);
-    // A denied tool and one that does not exist cannot be told apart.
+    // A denied tool and one that does not exist cannot be distinguished.
     for name in ["part__environment", "part__no_such_tool", "other__say", "nobody__say"] {
         assert!(call_listed(&session, name, json!({})).await.unwrap().is_none(), "{name}");
     }

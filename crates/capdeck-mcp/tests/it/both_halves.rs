@@ -109,7 +109,7 @@ over_both! {
         assert_eq!(*steps.lock(), expected);
     }
 
-    async fn what_belongs_to_a_request_goes_to_whoever_made_it(pair: Pair) {
+    async fn what_belongs_to_a_request_goes_to_the_one_who_made_it(pair: Pair) {
         let events = Recorder::new();
         let options =
             RequestOptions { events: Some(events.clone()), ..RequestOptions::within(PLENTY) };

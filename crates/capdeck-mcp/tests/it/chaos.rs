@@ -46,7 +46,7 @@ async fn damaged_answers_go_through_the_real_reader() {
         FaultSettings { truncate: 1.0, ..FaultSettings::default() },
         FaultSettings { malformed: 1.0, ..FaultSettings::default() },
     ] {
-        // On a shared stream nobody can tell whose answer a broken line was.
+        // On a shared stream no one can tell whose answer a broken line was.
         let (client, _) = piped(chaos.clone()).await;
         assert!(matches!(soon(hurried(&client)).await, Err(ClientError::Timeout { .. })));
         // Over HTTP it stands where the answer should.
@@ -58,7 +58,7 @@ async fn damaged_answers_go_through_the_real_reader() {
 }
 
 #[tokio::test]
-async fn a_list_change_is_told_before_the_answer() {
+async fn a_list_change_is_reported_before_the_answer() {
     for (client, owner) in [
         piped(FaultSettings { list_change: 1.0, ..FaultSettings::default() }).await,
         over_http(FaultSettings { list_change: 1.0, ..FaultSettings::default() }).await,

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use crate::support::*;
 
-/// Shows `token-N`, and N grows by one with each refusal as often as it was told to.
+/// Shows `token-N`, and N grows by one with each refusal as often as it was informed to.
 struct Counting {
     renewals: usize,
     state: Mutex<State>,

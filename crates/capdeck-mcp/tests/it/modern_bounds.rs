@@ -74,8 +74,8 @@ async fn a_client_that_makes_room_is_ended_whatever_comes_in() {
     let note = json!({"method": "notifications/custom", "params": other.signed(json!({}))});
     let posting = other.posting(&note).header("mcp-protocol-version", "2026-07-28");
     assert_eq!(soon(posting.send()).await.unwrap().status(), 202);
-    let told = Happening::Notified("notifications/custom".to_owned());
-    talk.fixture.until_all(&[Happening::Closed, told]).await;
+    let reported = Happening::Notified("notifications/custom".to_owned());
+    talk.fixture.until_all(&[Happening::Closed, reported]).await;
 }
 
 #[tokio::test]

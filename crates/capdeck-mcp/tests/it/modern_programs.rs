@@ -96,24 +96,24 @@ async fn requests_of_a_modern_program_are_refused_and_nothing_legacy_is_sent() {
 async fn a_program_is_listened_to_with_a_new_filter_before_the_old_one_ends() {
     let (client, mut server, owner) = pair();
     connected(&client, &mut server, json!({"prompts": {"listChanged": true}})).await;
-    let told = |method: &str, id: &Value| {
+    let reported = |method: &str, id: &Value| {
         let meta = json!({"io.modelcontextprotocol/subscriptionId": id});
         let params = json!({"_meta": meta, "uri": "a://b"});
         format!("{}\n", json!({"jsonrpc": "2.0", "method": method, "params": params}))
     };
     let first = server.read().await;
     assert_eq!(first["params"]["notifications"], json!({"promptsListChanged": true}));
-    server.write(&told("notifications/subscriptions/acknowledged", &first["id"])).await;
-    server.write(&told("notifications/prompts/list_changed", &first["id"])).await;
+    server.write(&reported("notifications/subscriptions/acknowledged", &first["id"])).await;
+    server.write(&reported("notifications/prompts/list_changed", &first["id"])).await;
     assert_eq!(owner.next().await, "notifications/prompts/list_changed");
     let serving = async {
         let second = server.read().await;
         assert_eq!(second["method"], "subscriptions/listen");
-        server.write(&told("notifications/subscriptions/acknowledged", &second["id"])).await;
+        server.write(&reported("notifications/subscriptions/acknowledged", &second["id"])).await;
         let ended = server.read().await;
         assert_eq!(ended["params"]["requestId"], first["id"]);
-        server.write(&told("notifications/resources/updated", &first["id"])).await;
-        server.write(&told("notifications/resources/updated", &second["id"])).await;
+        server.write(&reported("notifications/resources/updated", &first["id"])).await;
+        server.write(&reported("notifications/resources/updated", &second["id"])).await;
         second
     };
     let watching = client.watch_resources(vec!["a://b".to_owned()], PLENTY);
@@ -127,6 +127,6 @@ async fn a_program_is_listened_to_with_a_new_filter_before_the_old_one_ends() {
     let watching = client.watch_resources(vec!["no such".to_owned()], PLENTY);
     let (refused, ()) = soon(async { tokio::join!(watching, serving) }).await;
     assert!(matches!(refused, Err(ClientError::Rpc(_))), "{refused:?}");
-    server.write(&told("notifications/prompts/list_changed", &second["id"])).await;
+    server.write(&reported("notifications/prompts/list_changed", &second["id"])).await;
     assert_eq!(owner.next().await, "notifications/prompts/list_changed", "the old one is kept");
 }

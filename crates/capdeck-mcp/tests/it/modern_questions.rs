@@ -96,7 +96,7 @@ async fn later_questions_make_another_round() {
 }
 
 #[tokio::test]
-async fn what_a_resumed_call_tells_goes_to_whoever_waits_now() {
+async fn what_a_resumed_call_tells_goes_to_the_one_who_waits_now() {
     let talk = ModernTalk::start(HttpOptions::default()).await;
     let first = talk
         .with_meta(json!({"progressToken": "old", "io.modelcontextprotocol/logLevel": "debug"}));
@@ -199,7 +199,7 @@ async fn waiting_calls_are_bounded_in_all_and_per_principal() {
 }
 
 #[tokio::test]
-async fn nobody_is_asked_for_what_they_did_not_declare() {
+async fn no_one_is_asked_for_what_they_did_not_declare() {
     let talk = ModernTalk::start(HttpOptions::default()).await.with_capabilities(json!({}));
     for (name, required) in [
         ("ask", json!({"elicitation": {"form": {}}})),

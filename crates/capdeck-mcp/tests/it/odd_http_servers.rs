@@ -104,7 +104,7 @@ async fn a_stream_that_cannot_be_taken_up_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_forgotten_session_is_told_apart_and_can_be_opened_again() {
+async fn a_forgotten_session_is_distinguished_and_can_be_opened_again() {
     let (client, server) = introduced(vec![
         reply(404, "text/plain", "no such session"),
         answer(r#"{"id":3,"result":{"protocolVersion":"2025-11-25"}}"#),
@@ -213,7 +213,7 @@ async fn an_event_stream_may_carry_batches_and_other_events() {
 }
 
 #[tokio::test]
-async fn nobody_listening_is_said_plainly() {
+async fn no_one_listening_is_said_plainly() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);

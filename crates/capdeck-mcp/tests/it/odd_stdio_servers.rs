@@ -175,7 +175,7 @@ async fn with_two_callers_a_question_goes_to_neither() {
         tokio::join!(
             client.request("a", None, options(&one)),
             client.request("b", None, options(&two)),
-            // Nobody could hear a question to this one, so it does not count.
+            // No one could hear a question to this one, so it does not count.
             client.request("c", None, RequestOptions::within(PLENTY)),
         )
     };

@@ -225,7 +225,7 @@ async fn dropping_the_server_cancels_its_requests() {
 }
 
 #[tokio::test]
-async fn a_question_nobody_answers_ends_at_its_deadline() {
+async fn a_question_no_one_answers_ends_at_its_deadline() {
     let mut talk = Talk::introduced("2025-11-25").await;
     let peer = talk.fixture.peer();
     let asking = peer.request("roots/list", None, Duration::from_millis(20));

@@ -73,7 +73,7 @@ async fn a_recorded_run_can_be_answered_again() {
          const first = await Promise.race([caplets.echo.sleep({ ms: 60 }), late]); \
          const next = await Promise.race([caplets.echo.sleep({ ms: 5 }), new Promise((d) => setTimeout(() => d('timer'), 5000))]); \
          return [first, next, Date.now(), performance.now()]",
-        // Whoever polls until a time gets there.
+        // The one who polls until a time gets there.
         "let polls = 0; const end = Date.now() + 40; while (Date.now() < end) { await caplets.echo.sleep({ ms: 5 }); polls++; } return [polls, Date.now()]",
     ] {
         let first = run(&pool, repeatable(code)).await;

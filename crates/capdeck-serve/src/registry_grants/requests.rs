@@ -1,4 +1,4 @@
-//! Requests for access: made, looked at and decided; and the grants they became, as a program is told of them.
+//! Requests for access: made, looked at and decided; and the grants they became, as a program sees them.
 //!
 //! A connection here is what the REST API calls one as well: one grant. Taking back a grant leaves its holder everything else;
 //! one that has nothing left is out.

@@ -89,11 +89,11 @@ impl ActivityWatcher {
                 }
                 continue;
             }
-            let told = tokio::select! {
-                told = tokio::time::timeout(KEEP_ALIVE_INTERVAL, self.watching.news.recv()) => told,
+            let received = tokio::select! {
+                received = tokio::time::timeout(KEEP_ALIVE_INTERVAL, self.watching.news.recv()) => received,
                 () = self.watching.closed.cancelled() => return None,
             };
-            match told {
+            match received {
                 Ok(Ok(event)) => self.watching.waiting.push_back(event),
                 Ok(Err(RecvError::Lagged(_))) => return Some(Bytes::from_static(MISSED_FRAME)),
                 Ok(Err(RecvError::Closed)) => return None,
@@ -398,11 +398,11 @@ impl FeedState {
     /// Publishes an event of a channel, or that some were lost. False at the end.
     fn publish_received<T>(
         &self,
-        told: &Result<T, RecvError>,
+        received: &Result<T, RecvError>,
         make: impl FnOnce(u64, &T) -> Option<ActivityEvent>,
     ) -> bool {
-        match told {
-            Ok(told) => self.publish(|sequence| make(sequence, told)),
+        match received {
+            Ok(received) => self.publish(|sequence| make(sequence, received)),
             Err(RecvError::Lagged(_)) => {
                 self.publish(|sequence| Some(ActivityEvent::missed(sequence)));
             }
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_the_capsules_lost_is_told_to_everybody_and_remembered() {
+    async fn what_the_capsules_lost_is_reported_to_all_and_remembered() {
         let (shared, closed) = (shared(), CancellationToken::new());
         let mut watching = shared.news.subscribe();
         let (_keeps_open, lines) = broadcast::channel(1);
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_that_came_too_fast_are_told_as_missed() {
+    async fn lines_that_came_too_fast_are_reported_as_missed() {
         let (shared, closed) = (shared(), CancellationToken::new());
         let (sender, lines) = broadcast::channel(1);
         for _ in 0..3 {

@@ -106,7 +106,9 @@ impl IdempotencyCache {
                 );
             }
             return match &entry.state {
-                IdempotencyState::Done(told) => Ok(IdempotencyDecision::Repeat(told.clone())),
+                IdempotencyState::Done(finished) => {
+                    Ok(IdempotencyDecision::Repeat(finished.clone()))
+                }
                 IdempotencyState::Running => Err(conflict("the same request is still running")
                     .header(header::RETRY_AFTER, HeaderValue::from_static("1"))),
                 IdempotencyState::NotKept => {
@@ -128,19 +130,20 @@ impl IdempotencyClaim {
         let (head, body) = response.into_parts();
         let body = axum::body::to_bytes(body, usize::MAX).await.unwrap_or_default();
         let request_id = request_id.to_owned();
-        let told = StoredResponse { status: head.status, headers: head.headers, body, request_id };
-        let answer = told.as_response();
+        let finished =
+            StoredResponse { status: head.status, headers: head.headers, body, request_id };
+        let answer = finished.as_response();
         // An internal error does not settle the request; it can be retried.
-        if told.status.is_server_error() {
+        if finished.status.is_server_error() {
             return answer;
         }
         self.is_settled = true;
         let mut kept = self.kept.0.lock();
-        let size = told.body.len();
+        let size = finished.body.len();
         let fits = size <= MAX_RESPONSE_BYTES && kept.bytes + size <= MAX_TOTAL_BYTES;
         if let Some(entry) = kept.entry(&self.principal, &self.key) {
             entry.state =
-                if fits { IdempotencyState::Done(told) } else { IdempotencyState::NotKept };
+                if fits { IdempotencyState::Done(finished) } else { IdempotencyState::NotKept };
             if fits {
                 kept.bytes += size;
             }
@@ -195,7 +198,7 @@ impl IdempotencyTable {
 impl IdempotencyEntry {
     fn bytes(&self) -> usize {
         match &self.state {
-            IdempotencyState::Done(told) => told.body.len(),
+            IdempotencyState::Done(finished) => finished.body.len(),
             IdempotencyState::Running | IdempotencyState::NotKept => 0,
         }
     }

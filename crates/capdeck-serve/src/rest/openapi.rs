@@ -158,7 +158,7 @@ fn operation_object(operation: &RestOperation, generator: &mut SchemaGenerator) 
         operation.declared.about,
         operation.declared.who.description()
     );
-    let mut told = json!({
+    let mut item = json!({
         "operationId": operation.declared.name,
         "tags": [tag(operation.declared.path)],
         "summary": operation.declared.summary,
@@ -170,7 +170,7 @@ fn operation_object(operation: &RestOperation, generator: &mut SchemaGenerator) 
         // Only the enrollment's own token identifies the sender.
         let token =
             operation.declared.places().next().map_or(json!({}), |_| json!({ "enrollment": [] }));
-        told["security"] = json!([token]);
+        item["security"] = json!([token]);
     }
     if !operation.body.media_types.is_empty() {
         let schema = (operation.body.schema)(generator).map(|schema| json!({ "schema": schema }));
@@ -178,9 +178,9 @@ fn operation_object(operation: &RestOperation, generator: &mut SchemaGenerator) 
         let types = operation.body.media_types.iter();
         let content: Map<String, Value> =
             types.map(|name| ((*name).to_owned(), schema.clone())).collect();
-        told["requestBody"] = json!({ "required": operation.body.is_required, "content": content });
+        item["requestBody"] = json!({ "required": operation.body.is_required, "content": content });
     }
-    told
+    item
 }
 
 fn tag(path: &str) -> &str {
@@ -189,7 +189,7 @@ fn tag(path: &str) -> &str {
 }
 
 fn parameters(operation: &RestOperation) -> Vec<Value> {
-    let mut told: Vec<Value> = operation
+    let mut entries: Vec<Value> = operation
         .declared
         .places()
         .map(|name| {
@@ -212,7 +212,7 @@ fn parameters(operation: &RestOperation) -> Vec<Value> {
         let mut schema = schema.clone();
         let description =
             schema.as_object_mut().and_then(|schema| schema.shift_remove("description"));
-        told.push(json!({
+        entries.push(json!({
             "name": name,
             "in": "query",
             "required": required.contains(&name.as_str()),
@@ -221,7 +221,7 @@ fn parameters(operation: &RestOperation) -> Vec<Value> {
         }));
     }
     let mut header = |name: &str, description: &str, longest: u32| {
-        told.push(json!({
+        entries.push(json!({
             "name": name,
             "in": "header",
             "required": false,
@@ -240,7 +240,7 @@ fn parameters(operation: &RestOperation) -> Vec<Value> {
             128,
         );
     }
-    told
+    entries
 }
 
 /// `Idempotency-Key` requires a known sender, because responses are stored per principal.
@@ -283,7 +283,7 @@ fn without_null(mut schema: Value) -> Value {
 fn responses(operation: &RestOperation, generator: &mut SchemaGenerator) -> Value {
     let schema = (operation.answer.schema)(generator);
     let schema = schema.map_or_else(binary, |schema| json!({ "schema": schema }));
-    let mut told = Map::new();
+    let mut responses = Map::new();
     for status in operation.declared.success {
         let mut answer = json!({ "description": described_status(*status) });
         if let Some(media_type) = operation.answer.media_type
@@ -297,7 +297,7 @@ fn responses(operation: &RestOperation, generator: &mut SchemaGenerator) -> Valu
                 } });
             }
         }
-        told.insert(status.to_string(), answer);
+        responses.insert(status.to_string(), answer);
     }
     let has_places = operation.declared.places().next().is_some();
     let takes_body = !operation.body.media_types.is_empty();
@@ -314,9 +314,9 @@ fn responses(operation: &RestOperation, generator: &mut SchemaGenerator) -> Valu
     statuses.sort_unstable();
     statuses.dedup();
     for status in statuses {
-        told.insert(status.to_string(), json!({ "$ref": "#/components/responses/Problem" }));
+        responses.insert(status.to_string(), json!({ "$ref": "#/components/responses/Problem" }));
     }
-    Value::Object(told)
+    Value::Object(responses)
 }
 
 fn described_status(status: u16) -> &'static str {

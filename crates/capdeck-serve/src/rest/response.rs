@@ -174,7 +174,7 @@ pub(super) struct EmptyBody {}
 pub(super) struct ToolDefinition(pub(super) RawMembers);
 
 macro_rules! open_object {
-    ($($name:ident as $schema:literal: $told:literal, $required:expr;)*) => {$(
+    ($($name:ident as $schema:literal: $text:literal, $required:expr;)*) => {$(
         impl JsonSchema for $name {
             fn schema_name() -> Cow<'static, str> {
                 $schema.into()
@@ -186,7 +186,7 @@ macro_rules! open_object {
 
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
                 let required: &[&str] = $required;
-                json_schema!({ "type": "object", "description": $told, "required": required })
+                json_schema!({ "type": "object", "description": $text, "required": required })
             }
         }
     )*};

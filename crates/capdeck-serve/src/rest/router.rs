@@ -141,7 +141,7 @@ async fn run_operation(
         return (operation.run)(call, query.as_deref(), bytes)?.await;
     };
     let claim = match rest.idempotency.claim(&principal, key, digest)? {
-        IdempotencyDecision::Repeat(told) => return Ok(told.repeated(request_id)),
+        IdempotencyDecision::Repeat(earlier) => return Ok(earlier.repeated(request_id)),
         IdempotencyDecision::Do(claim) => claim,
     };
     // A sender with a key may disconnect and ask again later: the work continues without the sender and keeps the key and

@@ -24,7 +24,7 @@ fn every_operation_is_in_the_document_and_nothing_else_is() {
         .collect();
     assert_eq!(declared.len(), table.len(), "no operation is declared twice");
     let document = document();
-    let told: BTreeSet<(String, String)> = document["paths"]
+    let reported: BTreeSet<(String, String)> = document["paths"]
         .as_object()
         .unwrap()
         .iter()
@@ -32,7 +32,7 @@ fn every_operation_is_in_the_document_and_nothing_else_is() {
             item.as_object().unwrap().keys().map(|method| (path.clone(), method.clone()))
         })
         .collect();
-    assert_eq!(declared, told);
+    assert_eq!(declared, reported);
     let names: BTreeSet<&str> = table.iter().map(|one| one.declared.name).collect();
     assert_eq!(names.len(), table.len(), "operation names are unique");
 }
@@ -61,12 +61,12 @@ fn every_operation_says_who_may_and_what_can_go_wrong() {
     for operation in operations() {
         let OperationDeclaration { path, method, .. } = &operation.declared;
         let method = method.as_str().to_ascii_lowercase();
-        let told = &document["paths"][path.replace("{*", "{")][method];
-        assert!(told["description"].as_str().unwrap().contains("Who may: "), "{operation:?}");
+        let reported = &document["paths"][path.replace("{*", "{")][method];
+        assert!(reported["description"].as_str().unwrap().contains("Who may: "), "{operation:?}");
         for status in ["400", "401", "403"] {
-            assert!(told["responses"][status].is_object(), "{operation:?} {status}");
+            assert!(reported["responses"][status].is_object(), "{operation:?} {status}");
         }
-        let places = told["parameters"].as_array().unwrap();
+        let places = reported["parameters"].as_array().unwrap();
         let named =
             |name: &str| places.iter().any(|one| one["in"] == "path" && one["name"] == name);
         for place in operation.declared.places() {

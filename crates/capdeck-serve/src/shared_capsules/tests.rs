@@ -94,7 +94,7 @@ async fn what_one_writes_the_other_reads_and_hears() {
 }
 
 #[tokio::test]
-async fn whoever_asks_next_takes_over() {
+async fn the_one_who_asks_next_takes_over() {
     let (_root, folder) = folder();
     let desks = [(); 3].map(|()| desk(&folder, ProcessLifetime::Lasting));
     let [one, two, three] = &desks;

@@ -168,8 +168,8 @@ fn a_servers_own_change_is_announced_too() {
     // The first listing was the client's own doing and is not announced; this is the change.
     assert_eq!(stream.next()["method"], "notifications/tools/list_changed");
     while !names(&mut client).contains(&"fake__late".to_owned()) {
-        let told = stream.next();
-        assert!(told["method"].as_str().unwrap().ends_with("/list_changed"), "{told}");
+        let reported = stream.next();
+        assert!(reported["method"].as_str().unwrap().ends_with("/list_changed"), "{reported}");
     }
 }
 
@@ -184,10 +184,10 @@ fn progress_carries_the_callers_own_token() {
         "_meta": {"progressToken": "my-token"}}});
     let mut stream = EventStream::post(served.authority(), "/mcp", &session, &message);
     for step in 1..=2 {
-        let told = stream.next();
-        assert_eq!(told["method"], "notifications/progress");
+        let reported = stream.next();
+        assert_eq!(reported["method"], "notifications/progress");
         assert_eq!(
-            told["params"],
+            reported["params"],
             json!({"progressToken": "my-token", "progress": step, "total": 2,
                 "message": format!("step {step}")})
         );

@@ -141,12 +141,12 @@ fn a_client_that_listens_to_the_deck_hears_what_it_asked_for() {
     assert!(subscription.is_u64(), "{first}");
     let touch = json!({"name": "fake__touch_resource", "arguments": {"uri": "fake://note"}});
     client.request("tools/call", touch);
-    let told = stream.next();
+    let reported = stream.next();
     assert_eq!(
-        (&told["method"], &told["params"]["uri"]),
+        (&reported["method"], &reported["params"]["uri"]),
         (&json!("notifications/resources/updated"), &json!(NOTE))
     );
-    assert_eq!(told["params"]["_meta"][SUBSCRIPTION], subscription);
+    assert_eq!(reported["params"]["_meta"][SUBSCRIPTION], subscription);
     for name in ["late", "later"] {
         let change = json!({"name": "fake__change_tools", "arguments": {"name": name}});
         client.request("tools/call", change);

@@ -91,18 +91,18 @@ async fn a_call_is_two_spans_below_the_callers_and_above_the_servers() {
     assert_eq!(outer["parentSpanId"], "00f067aa0ba902b7");
     assert_eq!(outer["name"], "tools/call params");
     assert_eq!(inner["parentSpanId"], outer["spanId"]);
-    // The server is told to hang its own spans below the inner one.
-    let told = seen["traceparent"].as_str().unwrap();
+    // The server is informed to hang its own spans below the inner one.
+    let reported = seen["traceparent"].as_str().unwrap();
     let expected =
         format!("00-4bf92f3577b34da6a3ce929d0e0e4736-{}-01", inner["spanId"].as_str().unwrap());
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     assert_eq!(seen["tracestate"], "a=b");
     assert_eq!(seen["other"], 1);
     host.close().await;
 }
 
 #[tokio::test]
-async fn calls_without_a_trace_begin_one_and_unwanted_ones_are_not_told() {
+async fn calls_without_a_trace_begin_one_and_unwanted_ones_are_not_reported() {
     let (url, mut received) = collector().await;
     let dirs = TestDirs::new();
     let host = opened(&dirs);

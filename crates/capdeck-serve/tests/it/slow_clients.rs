@@ -188,7 +188,7 @@ fn a_body_that_goes_on_arriving_has_its_time_and_one_that_drips_has_not() {
 }
 
 #[test]
-fn beyond_the_last_place_a_client_is_told_and_places_are_given_again() {
+fn beyond_the_last_place_a_client_gets_a_reason_and_places_are_given_again() {
     let limits = HttpLimits { max_connections: 3, ..HttpLimits::default() };
     let served = Setting::of(&FakePlan::default()).limits(limits).serve();
     let mut holding: Vec<TcpStream> = (0..3).map(|_| connect(&served)).collect();
@@ -221,7 +221,7 @@ fn what_is_open_is_counted() {
 
 /// 60 MB of notifications for a client that reads none of them.
 #[test]
-fn a_client_that_does_not_read_costs_little_and_holds_up_nobody() {
+fn a_client_that_does_not_read_costs_little_and_holds_up_no_one() {
     let served = Setting::of(&FakePlan::default()).serve();
     let mut slow = served.client("/servers/fake/mcp");
     slow.initialize();
@@ -239,16 +239,16 @@ fn a_client_that_does_not_read_costs_little_and_holds_up_nobody() {
     });
     let grown = resident_megabytes().saturating_sub(before);
     assert!(grown < 40, "{grown} MB for 60 MB that nobody read");
-    let mut told = 0;
+    let mut reported = 0;
     let answer = loop {
         let message = unread.next();
         if message.get("id").is_some() {
             break message;
         }
-        told += 1;
+        reported += 1;
     };
     assert_eq!(answer["result"]["content"][0]["text"], "flooded");
-    assert!(told < 3000, "something was dropped");
+    assert!(reported < 3000, "something was dropped");
 }
 
 /// The audit trail has a line for a call once it is over.

@@ -58,7 +58,7 @@ fn calls_are_counted_by_capability_and_outcome() {
 }
 
 #[test]
-fn names_that_nobody_has_are_counted_as_one() {
+fn names_that_no_one_has_are_counted_as_one() {
     let served = Setting::of(&FakePlan::default()).serve();
     let mut client = served.client("/v1");
     for number in 0..20 {

@@ -45,17 +45,20 @@ fn a_modern_client_hears_of_a_legacy_servers_task() {
         let mut stream = client.listen(json!({"taskIds": [id, "somebody-elses"]}));
         let honoured = &stream.next()["params"]["notifications"];
         assert_eq!(*honoured, json!({"taskIds": [id]}), "{era}");
-        let told = loop {
-            let told = stream.next();
+        let reported = loop {
+            let reported = stream.next();
             assert_eq!(
-                (&told["method"], &told["params"]["taskId"]),
+                (&reported["method"], &reported["params"]["taskId"]),
                 (&json!("notifications/tasks"), id)
             );
-            if told["params"]["status"] == "completed" {
-                break told;
+            if reported["params"]["status"] == "completed" {
+                break reported;
             }
         };
-        assert_eq!(told["params"]["result"]["content"][0]["text"], "Computed it", "{era}: {told}");
+        assert_eq!(
+            reported["params"]["result"]["content"][0]["text"], "Computed it",
+            "{era}: {reported}"
+        );
     }
 }
 

@@ -188,7 +188,7 @@ fn large_results_of_backends_that_are_no_servers_are_their_resources() {
 }
 
 #[test]
-fn unknown_and_unusable_capabilities_are_told_apart() {
+fn unknown_and_unusable_capabilities_are_distinguished() {
     let dead = FakePlan { exit_at_start: Some(5), ..FakePlan::default() };
     let served = Setting::of(&plan()).server("dead", &dead).serve();
     let unknown = served.client("/servers/nobody/mcp").post("{}");

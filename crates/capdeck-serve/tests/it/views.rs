@@ -63,8 +63,11 @@ fn what_a_client_set_up_stays_with_it_and_modern_requests_need_none() {
         first.initialize();
         second.initialize();
         assert_eq!(names(&first.request("tools/list", json!({}))), ["setup_tools", "call_tool"]);
-        let told = first.request("tools/call", set_up.clone());
-        assert!(told["result"]["structuredContent"]["success"].as_bool().unwrap(), "{told}");
+        let reported = first.request("tools/call", set_up.clone());
+        assert!(
+            reported["result"]["structuredContent"]["success"].as_bool().unwrap(),
+            "{reported}"
+        );
         let answer = first.request("tools/call", call.clone());
         assert_eq!(answer["result"]["content"][0]["text"], r#"{"a":1}"#);
         let refused = second.request("tools/call", call.clone());

@@ -221,8 +221,8 @@ impl FakeServer {
             stream.send(method, params.clone());
         }
         let standing = self.standing.lock().unwrap();
-        let nobody = standing.is_empty() && listening.is_empty();
-        if nobody && self.plan.era != FakeEra::Modern {
+        let no_one = standing.is_empty() && listening.is_empty();
+        if no_one && self.plan.era != FakeEra::Modern {
             outlet.send(&text, MessageEnd::Other);
         }
         for stream in standing.iter() {

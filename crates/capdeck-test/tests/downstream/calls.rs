@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::scene::Scene;
 
 #[test]
-fn a_hanging_call_ends_in_time_and_holds_nobody_up() {
+fn a_hanging_call_ends_in_time_and_holds_no_one_up() {
     let mut scene = Scene::start(FakePlan::default());
     scene.tool_names();
     let params = json!({"name": "bad__hang", "arguments": {}});

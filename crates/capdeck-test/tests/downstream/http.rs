@@ -66,7 +66,7 @@ fn a_server_behind_a_key_needs_the_key() {
 }
 
 #[test]
-fn a_server_that_nobody_runs_leaves_the_others_listed() {
+fn a_server_that_no_one_runs_leaves_the_others_listed() {
     let gone = FakePlan::default().start_http();
     let url = gone.url.clone();
     drop(gone);

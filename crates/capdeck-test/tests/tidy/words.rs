@@ -89,7 +89,7 @@ fn string_literals(line: &str) -> String {
 
 #[test]
 fn names_put_into_a_message_are_no_words_of_it() {
-    assert_eq!(string_literals(r#"let told = format!("a {told} b", "c");"#), "a } b c ");
+    assert_eq!(string_literals(r#"let told = format!("a {answers} b", "c");"#), "a } b c ");
     assert_eq!(string_literals("// \"told\""), "");
 }
 

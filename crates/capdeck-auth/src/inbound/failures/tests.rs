@@ -117,7 +117,7 @@ fn classes_do_not_affect_each_other_and_generated_ones_may_fail_more_often() {
 }
 
 #[test]
-fn a_burst_is_told_once_and_many_senders_cannot_fill_the_audit() {
+fn a_burst_is_reported_once_and_many_senders_cannot_fill_the_audit() {
     let fixture = fixture();
     let record =
         |address: IpAddr| fixture.failures.record(Some(address), CredentialClass::AdminKey);
@@ -154,7 +154,7 @@ fn addresses_of_one_network_are_one_source() {
 }
 
 #[test]
-fn a_class_is_told_by_the_whole_form() {
+fn a_class_is_reported_by_the_whole_form() {
     let rest = "x".repeat(43);
     for (text, class) in [
         (format!("cap_at_{rest}"), CredentialClass::AccessToken),

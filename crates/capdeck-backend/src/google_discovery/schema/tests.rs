@@ -213,7 +213,7 @@ fn a_chain_of_thousands_of_types_ends() {
 }
 
 #[test]
-fn what_cannot_be_read_accepts_anything_and_is_told() {
+fn what_cannot_be_read_accepts_anything_and_is_reported() {
     let types = json!({
         "Thing": {"type": "object", "properties": {
             "lost": {"$ref": "Gone"}, "odd": {"type": "strnig"}, "bad": 7, "number": {"$ref": 8},

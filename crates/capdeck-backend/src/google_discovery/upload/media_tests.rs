@@ -58,7 +58,7 @@ fn accepted_types() {
 }
 
 #[tokio::test]
-async fn the_type_comes_from_whoever_knows_it() {
+async fn the_type_comes_from_the_one_who_knows_it() {
     let any = Some(Path::new("/"));
     let data = json!({"dataUrl": "data:,x", "filename": "x.eml"});
     assert_eq!(open(data, &upload(&[], None), any).await.unwrap().mime_type, "message/rfc822");

@@ -177,7 +177,7 @@ fn references_become_definitions_and_circles_end() {
 }
 
 #[test]
-fn two_definitions_with_one_name_are_told_apart() {
+fn two_definitions_with_one_name_are_distinguished() {
     let big = |kind: &str| json!({"type": kind, "items": {}});
     let document = json!({
         "openapi": "3.1.0",
@@ -191,7 +191,7 @@ fn two_definitions_with_one_name_are_told_apart() {
 }
 
 #[test]
-fn what_means_nothing_is_told_and_accepts_anything() {
+fn what_means_nothing_is_reported_and_accepts_anything() {
     for (schema, expected, reason) in [
         (
             json!({"properties": {"a": {"$ref": "#/nowhere"}}}),

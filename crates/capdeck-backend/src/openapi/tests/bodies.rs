@@ -62,7 +62,7 @@ fn a_media_range_is_what_its_schema_is() {
 }
 
 #[test]
-fn files_of_a_form_are_told_from_values() {
+fn files_of_a_form_are_reported_from_values() {
     let (properties, plans) = body_of(json!({"multipart/form-data": {
         "schema": {"allOf": [
             {"type": "object", "required": ["file", "ghost"], "properties": {

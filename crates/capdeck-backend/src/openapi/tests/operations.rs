@@ -225,7 +225,7 @@ fn one_broken_part_leaves_the_rest() {
 }
 
 #[test]
-fn what_security_asks_and_the_definition_does_not_give_is_told_once() {
+fn what_security_asks_and_the_definition_does_not_give_is_reported_once() {
     let description = json!({
         "openapi": "3.0.0",
         "security": [{"token": []}],

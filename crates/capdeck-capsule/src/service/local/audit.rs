@@ -18,7 +18,7 @@ pub(crate) async fn note_refusal(
     call: &ServiceCall<'_>,
     request: NoteRefusalRequest,
 ) -> Result<(), CapsuleError> {
-    let error = StoreError::invalid("arguments", "the arguments do not fit");
+    let error = StoreError::invalid("arguments", "invalid arguments");
     Ok(call.session().await?.note_failure(request.action, &error)?)
 }
 

@@ -77,7 +77,7 @@ impl Desk {
     }
 }
 
-/// Somebody with a share.
+/// A person with a share.
 struct Holder {
     caller: CapsuleCaller,
     id: String,

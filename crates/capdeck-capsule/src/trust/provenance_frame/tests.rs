@@ -103,7 +103,7 @@ fn stale_anchors_are_marked_and_weigh_less() {
 }
 
 #[test]
-fn ages_are_told_roughly() {
+fn ages_are_reported_roughly() {
     let now: Timestamp = "2026-04-26T08:30:00Z".parse().unwrap();
     let age = |text: &str| age_in_words(text.parse().unwrap(), now);
     assert_eq!(age("2026-04-26T08:29:30Z"), "just now");

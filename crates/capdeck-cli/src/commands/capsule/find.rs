@@ -225,7 +225,7 @@ pub(super) fn deleted(args: &CapsuleDeletedArgs, context: &CommandContext<'_>) -
     })
 }
 
-/// Show a capsule at a glance, or what is known about one entry
+/// Show the contents of a capsule, or what is known about one entry
 #[derive(Debug, clap::Args)]
 pub(crate) struct CapsuleShowArgs {
     /// The capsule.

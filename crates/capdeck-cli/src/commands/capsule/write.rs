@@ -62,7 +62,7 @@ pub(crate) struct CapsuleWriteArgs {
     /// A tag, in place of those it has. Can be repeated.
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
-    /// How readers should take it; told from the content by default.
+    /// How readers should take it; guessed from the content by default.
     #[arg(long, value_name = "CLASS", value_parser = choice(RISK_CLASSES))]
     risk_class: Option<RiskClass>,
     /// A file it is about, besides those found in the content. Can be repeated.

@@ -48,7 +48,7 @@ async fn what_a_tool_says_of_its_failure_reaches_the_script() {
 }
 
 #[tokio::test]
-async fn a_failure_told_beside_the_structure_is_told_in_the_message() {
+async fn a_failure_reported_beside_the_structure_is_reported_in_the_message() {
     let file = caplet(&json!({
         "name": "Files", "description": "Commands about files",
         "cliTools": { "actions": { "broken": { "command": "sh", "args": ["-c", "echo no such file >&2; exit 7"] } } },
@@ -64,7 +64,7 @@ async fn a_failure_told_beside_the_structure_is_told_in_the_message() {
 }
 
 #[tokio::test]
-async fn names_that_do_not_exist_are_told_before_and_during_the_run() {
+async fn names_that_do_not_exist_are_reported_before_and_during_the_run() {
     let deck = Deck::of(&FakePlan::default());
     let host = deck.open();
     let session = coder(&host);
@@ -88,7 +88,7 @@ async fn names_that_do_not_exist_are_told_before_and_during_the_run() {
 }
 
 #[tokio::test]
-async fn wrong_arguments_are_found_before_the_run_or_told_with_the_schema() {
+async fn wrong_arguments_are_found_before_the_run_or_reported_with_the_schema() {
     let schema =
         json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
     let plan = FakePlan {

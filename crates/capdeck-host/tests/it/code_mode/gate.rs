@@ -192,7 +192,7 @@ async fn a_question_reaches_the_client_and_its_answer_the_script() {
     let hint = format!("the person answers in a terminal with: capdeck runs resume {run_id}");
     assert_eq!(error.hint.as_deref(), Some(hint.as_str()));
 
-    // Somebody who can be asked goes on with it.
+    // A person who can be asked goes on with it.
     let person = ScriptedClient::new("mute");
     let session = person.session(&host, code_scope(), &["elicitation"]);
     let context = person.context();

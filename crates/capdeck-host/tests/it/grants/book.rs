@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 #[derive(Debug, Default)]
 pub(crate) struct Book {
     granted: Mutex<Granted>,
-    /// Whether there is somebody to ask.
+    /// Whether there is a person to ask.
     asks: AtomicBool,
     wishes: Mutex<Vec<AccessRequest>>,
 }
@@ -48,7 +48,7 @@ impl Book {
         *self.granted.lock() = granted.unwrap_or_default();
     }
 
-    /// The same with somebody to ask for more.
+    /// The same with a person to ask for more.
     pub(crate) fn asking(self: Arc<Self>) -> Arc<Self> {
         self.asks.store(true, Ordering::Relaxed);
         self

@@ -1,4 +1,4 @@
-//! Capsules in the deck of somebody who was granted some of them.
+//! Capsules in the deck of a person who was granted some of them.
 
 use std::sync::Arc;
 
@@ -143,7 +143,7 @@ async fn calls_of_capsules_need_no_calls_of_the_deck() {
 }
 
 #[tokio::test]
-async fn item_21_access_is_asked_for_where_somebody_decides() {
+async fn item_21_access_is_asked_for_where_a_person_decides() {
     let (host, deck) = opened(&["One"]).await;
     let silent = Book::of(capsules(&deck, &[on("one", Role::Reader)]));
     let session = guest(&host, &silent, Exposure::Direct);

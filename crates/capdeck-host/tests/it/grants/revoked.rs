@@ -20,7 +20,7 @@ async fn item_13_the_next_call_fails_and_the_next_list_is_empty() {
     assert!(listed(&session).await.is_empty());
     let error = call(&session, "open", "tool_00000", json!({})).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::ServerNotFound);
-    // What is granted anew is there without another session.
+    // What is granted again is there without another session.
     book.set(Some(granted(&["sayer"], &[], &[])));
     assert_eq!(listed(&session).await, ["sayer__say"]);
     assert!(call(&session, "sayer", "say", json!({})).await.is_ok());

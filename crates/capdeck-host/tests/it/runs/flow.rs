@@ -48,7 +48,7 @@ fn diagnostics(envelope: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_flow_is_told_and_written_to_the_audit_trail() {
+async fn a_flow_is_reported_and_written_to_the_audit_trail() {
     let (deck, record) = two_servers("warn");
     {
         let host = deck.open();

@@ -57,7 +57,7 @@ pub(crate) async fn serve_router(router: Router) -> SocketAddr {
     address
 }
 
-/// Serves a fixture at `/mcp`, to whoever a header says they are.
+/// Serves a fixture at `/mcp`, to the one who a header says they are.
 pub(crate) async fn serve_endpoint(
     fixture: &Arc<Fixture>,
     options: HttpOptions,

@@ -93,11 +93,11 @@
       },
     });
     const unchecked = code.includes('@ts-nocheck') && read(CELL, code).checkJsDirective?.enabled === false;
-    const told = unchecked ? [] : program.getSemanticDiagnostics(file).filter(({ category, code: number, start }) =>
+    const shown = unchecked ? [] : program.getSemanticDiagnostics(file).filter(({ category, code: number, start }) =>
       category === ERROR && start >= before.length && !ALLOWED_HERE.has(number));
     const firstLine = before.split('\n').length - 1;
     return JSON.stringify({
-      problems: told.slice(0, MOST_DIAGNOSTICS).map((diagnostic) => problem(file, firstLine, diagnostic)),
+      problems: shown.slice(0, MOST_DIAGNOSTICS).map((diagnostic) => problem(file, firstLine, diagnostic)),
       unchecked,
       types: types(program.getTypeChecker(), file),
     });

@@ -116,7 +116,7 @@ async function finish(value, explicit) {
   try {
     return [encode(settled, 'the value'), late, omitted];
   } catch (error) {
-    // Nobody asked for the value of a last line such as `list.push(item)`.
+    // The script did not ask for the value of a last line such as `list.push(item)`.
     if (error instanceof ValueProblem && error.kind !== 'large') return [undefined, late, 0];
     throw error;
   }

@@ -135,7 +135,7 @@ function encode(value, what, envelope = '') {
     }
     if (error instanceof TypeError && /circular/i.test(error.message)) throw circular(locate(value));
     if (error instanceof RangeError && /call stack/.test(error.message)) {
-      // Maps, sets and errors are written anew for JSON, which then does not see that it goes round in a circle.
+      // Maps, sets and errors are converted for JSON, which then does not see that it goes round in a circle.
       const path = locate(value);
       if (path) throw circular(path);
       throw new ValueProblem('type', `${what} nests too deeply for JSON`, 'return a flatter value');
@@ -196,31 +196,31 @@ function format(parts) {
 
 // What was thrown, as JSON text with strings only.
 function describe(thrown) {
-  const told = { name: '', message: '', stack: '', kind: 'thrown' };
+  const failure = { name: '', message: '', stack: '', kind: 'thrown' };
   try {
     if (thrown instanceof ValueProblem) {
-      told.kind = thrown.kind === 'large' ? 'large' : 'value';
-      told.message = thrown.message;
-      told.hint = thrown.hint;
-      told.stack = cut(String(thrown.stack ?? ''));
+      failure.kind = thrown.kind === 'large' ? 'large' : 'value';
+      failure.message = thrown.message;
+      failure.hint = thrown.hint;
+      failure.stack = cut(String(thrown.stack ?? ''));
     } else if (thrown instanceof Error || thrown instanceof DOMException) {
-      told.kind = marks.get(thrown) ?? 'error';
-      told.name = String(thrown.name);
-      told.message = cut(String(thrown.message));
-      told.stack = cut(String(thrown.stack ?? ''));
-      if (told.kind === 'call') told.details = { code: thrown.code, ...thrown.details && { details: thrown.details }, capability: thrown.capability, ...thrown.tool && { tool: thrown.tool } };
-      if (typeof thrown.hint === 'string') told.hint = thrown.hint;
-      if (thrown instanceof AggregateError && isArray(thrown.errors)) told.message = `${told.message || 'several errors'}: ${format([thrown.errors])}`;
-      if (thrown.cause !== undefined) told.cause = format([thrown.cause]).slice(0, 500);
+      failure.kind = marks.get(thrown) ?? 'error';
+      failure.name = String(thrown.name);
+      failure.message = cut(String(thrown.message));
+      failure.stack = cut(String(thrown.stack ?? ''));
+      if (failure.kind === 'call') failure.details = { code: thrown.code, ...thrown.details && { details: thrown.details }, capability: thrown.capability, ...thrown.tool && { tool: thrown.tool } };
+      if (typeof thrown.hint === 'string') failure.hint = thrown.hint;
+      if (thrown instanceof AggregateError && isArray(thrown.errors)) failure.message = `${failure.message || 'several errors'}: ${format([thrown.errors])}`;
+      if (thrown.cause !== undefined) failure.cause = format([thrown.cause]).slice(0, 500);
     } else {
-      told.message = format([thrown]);
+      failure.message = format([thrown]);
       const text = typeof thrown === 'string' && thrown.length > 4096 ? undefined : encode(thrown, 'value');
-      if (text !== undefined && text.length <= 4096) told.details = { thrown: parse(text) };
+      if (text !== undefined && text.length <= 4096) failure.details = { thrown: parse(text) };
     }
   } catch {
-    told.message ||= 'a value that cannot be shown';
+    failure.message ||= 'a value that cannot be shown';
   }
-  return stringify(told);
+  return stringify(failure);
 }
 
 // Errors that this prelude made, and which kind they are; a script cannot forge these.

@@ -116,7 +116,7 @@ struct NewEntry {
     title: Option<String>,
     /// Absent: the tags stay.
     tags: Option<Vec<String>>,
-    /// Absent: told from the body.
+    /// Absent: guessed from the body.
     risk_class: Option<RiskClass>,
     /// Files that it is about, besides those found in it.
     #[serde(default)]

@@ -17,9 +17,9 @@ fn legacy_clients_hear_of_watched_entries_and_of_lists_they_read() {
     client.request("resources/subscribe", json!({"uri": "docs://a"}));
     stage.write("team", "docs://b", "not watched");
     stage.write("team", "docs://a", "2");
-    let told = stream.next();
-    assert_eq!(told["method"], "notifications/resources/updated", "{told}");
-    assert_eq!(told["params"]["uri"], "docs://a");
+    let reported = stream.next();
+    assert_eq!(reported["method"], "notifications/resources/updated", "{reported}");
+    assert_eq!(reported["params"]["uri"], "docs://a");
     client.request("resources/list", json!({}));
     client.request("prompts/list", json!({}));
     stage.write("team", "docs://a", "3");
@@ -50,11 +50,11 @@ fn modern_clients_hear_what_they_listen_for() {
     stage.write("other", "docs://a", "of another capsule");
     stage.write("team", "docs://b", "not watched");
     stage.write("team", "docs://a", "1");
-    let told = stream.next();
+    let reported = stream.next();
     assert_eq!(
-        (&told["method"], &told["params"]["uri"]),
+        (&reported["method"], &reported["params"]["uri"]),
         (&json!("notifications/resources/updated"), &json!("docs://a")),
-        "{told}"
+        "{reported}"
     );
     stage.write("team", "skills://x", "y");
     assert_eq!(stream.next()["method"], "notifications/prompts/list_changed");

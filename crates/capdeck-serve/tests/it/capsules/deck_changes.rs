@@ -8,8 +8,8 @@ use crate::{event_stream::EventStream, modern_client::ModernClient};
 
 const UPDATED: &str = "notifications/resources/updated";
 
-fn subject(told: &Value) -> (&str, &str) {
-    (told["method"].as_str().unwrap(), told["params"]["uri"].as_str().unwrap_or_default())
+fn subject(reported: &Value) -> (&str, &str) {
+    (reported["method"].as_str().unwrap(), reported["params"]["uri"].as_str().unwrap_or_default())
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn who_listens_before_there_is_a_capsule_hears_of_the_first_one() {
     stage.create("team");
     stage.served.host.reload();
     assert_eq!(stream.next()["method"], "notifications/resources/list_changed");
-    // The first entry may come before anybody hears of changes there; whoever listens is told all the same.
+    // The first entry may come before anybody hears of changes there; the one who listens is informed all the same.
     stage.write("team", "docs://a", "1");
     let mut other = ModernClient::new(&stage.served, "/mcp", json!({})).named("other");
     let mut is_there = || {

@@ -23,9 +23,11 @@ fn it_says_what_it_is_and_offers_four_tools() {
     let mut client = stage.served.client("/mcp/Team");
     let hello = client.initialize();
     assert_eq!(hello["serverInfo"]["title"], "Capsule Team");
-    let told = hello["instructions"].as_str().unwrap();
-    assert!(told.starts_with("`Team`: what Team is about\n") && told.contains("You are owner."));
-    assert!(told.len() < 900, "every client pays for it: {}", told.len());
+    let reported = hello["instructions"].as_str().unwrap();
+    assert!(
+        reported.starts_with("`Team`: what Team is about\n") && reported.contains("You are owner.")
+    );
+    assert!(reported.len() < 900, "every client pays for it: {}", reported.len());
     assert_eq!(hello["capabilities"]["resources"], json!({"subscribe": true, "listChanged": true}));
     let listed = client.request("tools/list", json!({}));
     assert_eq!(

@@ -112,12 +112,12 @@ fn spec_26_22_each_tool_call_is_one_line_without_content() {
     }
     let lines = stage.audit("team");
     let new = &lines[before..];
-    let told: Vec<_> = new
+    let reported: Vec<_> = new
         .iter()
         .map(|line| (line["action"].as_str().unwrap(), line["outcome"].as_str().unwrap()))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             ("read", "ok"),
             ("read", "denied"),
@@ -156,12 +156,12 @@ fn spec_26_22_looking_around_among_capsules_is_one_line_of_the_registry() {
         call(&mut guest, "capsol_capsules", arguments);
     }
     let all = lines();
-    let told: Vec<_> = all[before..]
+    let reported: Vec<_> = all[before..]
         .iter()
         .map(|line| [&line["action"], &line["outcome"], &line["capsule"]].map(Value::as_str))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             [Some("capsule.list"), Some("ok"), None],
             [Some("capsule.discover"), Some("ok"), None],

@@ -1,4 +1,4 @@
-//! Bands around everything, and nobody's word for who wrote it (conformance list, items 9 to 11).
+//! Bands around everything, and no one's word for who wrote it (conformance list, items 9 to 11).
 
 use serde_json::json;
 

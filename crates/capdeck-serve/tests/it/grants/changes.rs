@@ -12,7 +12,7 @@ const PROMPTS: &str = "notifications/prompts/list_changed";
 const UPDATED: &str = "notifications/resources/updated";
 
 #[test]
-fn item_13_a_grant_added_after_connect_is_listed_and_told() {
+fn item_13_a_grant_added_after_connect_is_listed_and_reported() {
     let office = Office::with(&[("one", Private), ("two", Private)]);
     let agent = office.agent("agent", &[on("one", Role::Reader, &[])], "capsule:read");
     let mut client = office.client("/mcp", &agent);
@@ -44,31 +44,31 @@ fn item_13_streams_end_with_the_credential() {
     office.end(&agent);
     stream.ended();
     listening.ended();
-    // Whoever is still let in goes on listening.
+    // The one who is still let in goes on listening.
     office.grant_to(&other, &on("two", Role::Reader, &[]), "capsule:read");
     assert_eq!(kept_stream.next()["method"], RESOURCES);
 }
 
 #[test]
-fn item_13_tools_that_come_and_go_with_grants_are_told() {
+fn item_13_tools_that_come_and_go_with_grants_are_reported() {
     let office = Office::with(&[("one", Private), ("two", Private)]);
     let scopes = "capsule:read registry:manage";
     let agent = office.agent_with("agent", &on("one", Role::Reader, &[]), "capsule:read", scopes);
     let mut client = office.client("/mcp", &agent);
     let mut stream = office.stream("/mcp", &agent, &client);
     let mut modern = office.modern("/mcp", &agent);
-    let mut told = modern.listen(json!({"toolsListChanged": true}));
-    assert_eq!(told.next()["params"]["notifications"], json!({"toolsListChanged": true}));
+    let mut reported = modern.listen(json!({"toolsListChanged": true}));
+    assert_eq!(reported.next()["params"]["notifications"], json!({"toolsListChanged": true}));
     assert!(!tools(&mut client).contains(&"capsol_manage".to_owned()));
     let grant = office.grant_to(&agent, &on("one", Role::Reader, &[]), scopes);
     assert_eq!(stream.next()["method"], TOOLS);
-    assert_eq!(told.next()["method"], TOOLS);
+    assert_eq!(reported.next()["method"], TOOLS);
     assert!(tools(&mut client).contains(&"capsol_manage".to_owned()));
     // The wider grant took the place of the first one, so there has to be another before it goes.
     office.grant_to(&agent, &on("two", Role::Reader, &[]), "capsule:read");
     office.take_back(&grant);
     assert_eq!(stream.next()["method"], TOOLS);
-    assert_eq!(told.next()["method"], TOOLS);
+    assert_eq!(reported.next()["method"], TOOLS);
     assert_eq!(listed(&mut client), ["two"]);
 }
 
@@ -109,8 +109,11 @@ fn item_13_an_open_stream_tells_what_is_granted_by_then() {
     }
     office.write("one", "notes://a", "hidden");
     office.write("one", "docs://a", "1");
-    let told = stream.next();
-    assert_eq!((&told["method"], &told["params"]["uri"]), (&json!(UPDATED), &json!("docs://a")));
+    let reported = stream.next();
+    assert_eq!(
+        (&reported["method"], &reported["params"]["uri"]),
+        (&json!(UPDATED), &json!("docs://a"))
+    );
     // More is granted while the stream is open.
     let grant = office.grant_to(&agent, &on("one", Role::Reader, &["notes://"]), "capsule:read");
     office.write("one", "notes://a", "seen");
@@ -129,16 +132,16 @@ fn item_13_a_modern_stream_ends_its_news_with_the_grant() {
     let grant = office.grant_to(&agent, &on("one", Role::Reader, &[]), "capsule:read");
     let mut modern = office.modern("/mcp", &agent);
     let uris = json!(["capsol://one/docs/a", "capsol://two/docs/a"]);
-    let mut told =
+    let mut reported =
         modern.listen(json!({"resourceSubscriptions": uris, "promptsListChanged": true}));
-    assert_eq!(told.next()["params"]["notifications"]["resourceSubscriptions"], uris);
+    assert_eq!(reported.next()["params"]["notifications"]["resourceSubscriptions"], uris);
     office.write("one", "docs://a", "1");
-    assert_eq!(told.next()["params"]["uri"], "capsol://one/docs/a");
+    assert_eq!(reported.next()["params"]["uri"], "capsol://one/docs/a");
     office.take_back(&grant);
-    assert_eq!(told.next()["method"], PROMPTS, "the lists are others now");
+    assert_eq!(reported.next()["method"], PROMPTS, "the lists are others now");
     office.write("one", "docs://a", "2");
     office.write("two", "docs://a", "1");
-    assert_eq!(told.next()["params"]["uri"], "capsol://two/docs/a");
+    assert_eq!(reported.next()["params"]["uri"], "capsol://two/docs/a");
     let read = modern.request("resources/read", json!({"uri": "capsol://one/docs/a"}));
     assert!(read["error"].is_object(), "{read}");
     let mut client = office.client("/mcp", &agent);

@@ -82,7 +82,7 @@ fn item_20_a_supervisor_narrows_and_never_widens() {
 }
 
 #[test]
-fn item_20_nobody_decides_for_themselves_or_about_what_they_do_not_hold() {
+fn item_20_no_one_decides_for_themselves_or_about_what_they_do_not_hold() {
     let office = office();
     let (newcomer, holder) = (newcomer(&office), supervisor(&office, &[]));
     let mut agent = office.client("/mcp", &newcomer);
@@ -94,7 +94,7 @@ fn item_20_nobody_decides_for_themselves_or_about_what_they_do_not_hold() {
     assert_eq!(refused(&mut boss, "capsol_manage", approve(&own["request_id"])), "self_approval");
     let listed = manage(&mut boss, json!({"action": "list_grant_requests"}));
     assert_eq!(listed["requests"][0]["may_decide"], false, "{listed}");
-    // Somebody else asks about a capsule that this one does not hold.
+    // Another person asks about a capsule that this one does not hold.
     let ask = json!({"action": "request_access", "capsule": "home", "role": "writer"});
     let foreign = facts(&mut agent, "capsol_capsules", ask);
     let foreign = foreign["request_id"].as_str().unwrap();

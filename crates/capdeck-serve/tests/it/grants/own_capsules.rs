@@ -9,7 +9,7 @@ use super::stage::{Office, call, facts, listed, manage, on, refused};
 const ALL: &str = "capsule:admin registry:manage";
 
 #[test]
-fn whoever_makes_a_capsule_owns_it_and_decides_about_it() {
+fn the_one_who_makes_a_capsule_owns_it_and_decides_about_it() {
     let office = Office::supervised(&[("home", Private), ("vault", Private)]);
     let maker = office.agent("maker", &[on("home", Role::Reader, &[])], ALL);
     let other = office.agent("other", &[on("home", Role::Reader, &[])], "capsule:read");
@@ -37,7 +37,7 @@ fn whoever_makes_a_capsule_owns_it_and_decides_about_it() {
     }
     let rename = |to: &str| json!({"action": "update_capsule", "capsule": id, "name": to});
     assert_eq!(refused(&mut maker, "capsol_manage", rename("home")), "exists");
-    // It is private: nobody else finds it, and only its maker brings others in.
+    // It is private: no one else finds it, and only its maker brings others in.
     let ask = json!({"action": "request_access", "capsule": "Results"});
     assert_eq!(refused(&mut other, "capsol_capsules", ask), "not_found");
     let bring =

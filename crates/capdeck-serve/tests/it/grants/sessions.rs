@@ -1,4 +1,4 @@
-//! What somebody meets at `/mcp` who was granted capsules and nothing of the deck.
+//! What a person meets at `/mcp` who was granted capsules and nothing of the deck.
 
 use capdeck_auth::inbound::Role;
 use capdeck_host::CapsuleVisibility::Private;
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::stage::{Office, deck_of, facts, listed, on, tools};
 
 #[test]
-fn whoever_has_only_capsules_gets_their_tools_by_their_own_names() {
+fn a_client_that_has_only_capsules_gets_their_tools_by_their_own_names() {
     let office = Office::with(&[("one", Private), ("two", Private)]);
     office.write("one", "docs://a", "in one");
     office.write("two", "docs://a", "in two");
@@ -67,7 +67,7 @@ fn item_13_the_deck_comes_and_goes_with_its_grant() {
     office.take_back(&grant);
     assert!(!tools(&mut client).contains(&"fake__echo".to_owned()));
     assert!(client.request("tools/call", echo)["error"].is_object());
-    // Somebody who begins with the deck has a session of the deck.
+    // A person who begins with the deck has a session of the deck.
     let other = office.agent("other", &[deck_of("fake"), on("one", Role::Reader, &[])], scopes);
     let names = tools(&mut office.client("/mcp", &other));
     assert!(names.contains(&"capsules__capsol_read".to_owned()), "{names:?}");

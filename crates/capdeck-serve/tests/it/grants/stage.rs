@@ -280,14 +280,14 @@ pub(super) fn manage(client: &mut HttpClient, arguments: Value) -> Value {
     facts(client, "capsol_manage", arguments)
 }
 
-/// The ids of the capsules that an agent is told of.
+/// The ids of the capsules that an agent is notified of.
 pub(super) fn listed(client: &mut HttpClient) -> Vec<String> {
     let answer = facts(client, "capsol_capsules", json!({"action": "list"}));
     let capsules = answer["capsules"].as_array().unwrap().iter();
     capsules.map(|one| one["id"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The names of the tools that an agent is told of.
+/// The names of the tools that an agent is notified of.
 pub(super) fn tools(client: &mut HttpClient) -> Vec<String> {
     let answer = client.request("tools/list", json!({}));
     let tools = answer["result"]["tools"].as_array().unwrap().iter();

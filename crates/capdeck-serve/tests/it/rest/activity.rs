@@ -71,8 +71,8 @@ fn sign_in(api: &Api, key: &str) -> Login {
     let headers = [("Content-Type", "application/json")];
     let reply = api.served.client("/").send("POST", "/api/login", &headers, body.as_bytes());
     let cookie = reply.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
-    let told: Value = serde_json::from_str(&reply.body).unwrap();
-    Login { cookie, csrf: told["csrf"].as_str().unwrap().to_owned() }
+    let reported: Value = serde_json::from_str(&reply.body).unwrap();
+    Login { cookie, csrf: reported["csrf"].as_str().unwrap().to_owned() }
 }
 
 fn call(api: &mut Api) {
@@ -81,7 +81,7 @@ fn call(api: &mut Api) {
 }
 
 #[test]
-fn calls_and_entries_are_told_and_can_be_caught_up_on() {
+fn calls_and_entries_are_reported_and_can_be_caught_up_on() {
     let mut api = Api::of(Setting::of(&FakePlan::default()));
     api.capsule("team");
     let mut watcher = Watcher::new(&api, "");
@@ -98,7 +98,7 @@ fn calls_and_entries_are_told_and_can_be_caught_up_on() {
             break;
         }
     }
-    // Whoever comes back is told what happened meanwhile, and only that.
+    // The one who comes back is informed what happened meanwhile, and only that.
     let mut back = Watcher::new(&api, &format!("Last-Event-ID: {seen}\r\n"));
     assert!(back.event()["seq"].as_u64().unwrap() > seen);
     let mut late = Watcher::new(&api, "Last-Event-ID: 5\r\n");
@@ -106,7 +106,7 @@ fn calls_and_entries_are_told_and_can_be_caught_up_on() {
 }
 
 #[test]
-fn nobody_sees_what_is_not_theirs() {
+fn no_one_sees_what_is_not_theirs() {
     let setting = Setting::of(&FakePlan::default()).key(KEY).registry();
     let mut api = Api::of(setting).with_token(KEY);
     let ann = api.json("POST", "/v1/operators", json!({"name": "Ann", "role": "member"})).is(201);
@@ -130,7 +130,7 @@ fn nobody_sees_what_is_not_theirs() {
 }
 
 #[test]
-fn security_14_whoever_is_no_longer_let_in_watches_no_longer() {
+fn security_14_the_one_who_is_no_longer_let_in_watches_no_longer() {
     let setting = Setting::of(&FakePlan::default()).key(KEY).registry();
     let mut api = Api::of(setting).with_token(KEY);
     let ann = api.json("POST", "/v1/operators", json!({"name": "Ann", "role": "admin"})).is(201);
@@ -169,7 +169,7 @@ fn a_stream_ends_with_the_key_that_it_was_opened_with() {
 }
 
 #[test]
-fn a_thousand_watchers_are_told_and_let_go_when_the_host_stops() {
+fn a_thousand_watchers_are_notified_and_end_with_the_host() {
     let mut api = Api::of(Setting::of(&FakePlan::default()));
     // The test has both ends of every connection in one process.
     let most = rlimit_half().min(1_000);

@@ -192,10 +192,10 @@ fn a_post_under_a_key_is_done_once() {
         api.json_with("POST", "/v1/capsules", &key, json!({"name": "TEAM"}))
     };
     let (first, again) = (taken(&mut api), taken(&mut api));
-    let (told, repeated) = (first.fails(409, "exists"), again.fails(409, "exists"));
-    assert_eq!(told["detail"], repeated["detail"]);
-    assert_ne!(told["request_id"], repeated["request_id"]);
-    assert_eq!(again.reply.header("original-request"), told["request_id"].as_str());
+    let (reported, repeated) = (first.fails(409, "exists"), again.fails(409, "exists"));
+    assert_eq!(reported["detail"], repeated["detail"]);
+    assert_ne!(reported["request_id"], repeated["request_id"]);
+    assert_eq!(again.reply.header("original-request"), reported["request_id"].as_str());
     assert_eq!(again.reply.header("idempotency-replayed"), Some("true"));
     assert_eq!(first.reply.header("original-request"), None);
     let path = "/v1/capsules/team/entries/docs/a";

@@ -45,7 +45,7 @@ fn capabilities_and_tools_are_shown() {
 }
 
 #[test]
-fn a_tool_is_called_and_what_goes_wrong_is_told() {
+fn a_tool_is_called_and_what_goes_wrong_is_reported() {
     let mut api = with_fake();
     let path = "/v1/deck/capabilities/fake/tools/echo/call";
     let called = api.json("POST", path, json!({"arguments": {"text": "hello"}})).is(200);
@@ -64,7 +64,7 @@ fn a_tool_is_called_and_what_goes_wrong_is_told() {
 }
 
 #[test]
-fn a_capability_that_does_not_start_is_told_and_degrades_health() {
+fn a_capability_that_does_not_start_is_reported_and_degrades_health() {
     let plan = FakePlan { exit_at_start: Some(3), ..FakePlan::default() };
     let mut api = Api::of(Setting::of(&plan));
     let failed = api.json("POST", "/v1/deck/capabilities/fake/tools/echo/call", json!({}));

@@ -41,17 +41,17 @@ fn what_is_asked_under_a_key_is_done_once_and_its_answer_kept() {
     let arguments = json!({"arguments": {"ms": 400}});
     call_and_leave(&api, &arguments.to_string(), "Idempotency-Key: once\r\n");
     let key = [("Idempotency-Key", "once")];
-    let told = until("the answer to whoever left", || {
+    let reported = until("the answer to whoever left", || {
         let again = api.json_with("POST", WAIT, &key, arguments.clone());
         (again.status != 409).then_some(again)
     });
-    assert_eq!(told.reply.header("idempotency-replayed"), Some("true"), "{:?}", told.reply);
-    assert!(told.is(200)["content"][0]["text"].as_str().unwrap().contains("waited"));
+    assert_eq!(reported.reply.header("idempotency-replayed"), Some("true"), "{:?}", reported.reply);
+    assert!(reported.is(200)["content"][0]["text"].as_str().unwrap().contains("waited"));
     assert_eq!(calls(&api), 1);
 }
 
 #[test]
-fn item_22_a_call_that_nobody_waits_for_any_more_has_its_line() {
+fn item_22_a_call_that_no_one_waits_for_any_more_has_its_line() {
     let mut api = recorded();
     call_and_leave(&api, &json!({"arguments": {"ms": 60_000}}).to_string(), "");
     let lines = until("the line of the call", || {

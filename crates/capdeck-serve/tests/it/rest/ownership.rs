@@ -8,7 +8,7 @@ use super::stage::each;
 const GZIP: [(&str, &str); 1] = [("Content-Type", "application/gzip")];
 
 #[test]
-fn a_failed_import_makes_nobody_owner_of_a_later_capsule() {
+fn a_failed_import_makes_no_one_owner_of_a_later_capsule() {
     let mut office = Office::new();
     let ann = office.person("Ann", "member");
     for archive in [&b""[..], b"nonsense", b"\x1f\x8bnonsense"] {
@@ -26,7 +26,7 @@ fn a_failed_import_makes_nobody_owner_of_a_later_capsule() {
 }
 
 #[test]
-fn a_change_of_a_capsule_that_fails_gives_it_to_nobody() {
+fn a_change_of_a_capsule_that_fails_gives_it_to_no_one() {
     let mut office = Office::new();
     let ann = office.person("Ann", "member");
     let api = office.as_owner();
@@ -119,7 +119,7 @@ fn a_private_capsule_of_others_does_not_show_by_its_name() {
     for name in ["handbook", "Handbook", "unused"] {
         api.json("POST", "/v1/capsules", json!({"name": name})).fails(409, "exists");
     }
-    // Whoever sees both has to say which one is meant.
+    // The one who sees both has to say which one is meant.
     let api = office.as_owner();
     let both = api.get("/v1/capsules?q=plans").is(200);
     assert_eq!(each(&both, "id").len(), 2, "{both}");

@@ -73,7 +73,7 @@ fn people_and_programs_are_named_as_this_host_knows_them() {
         let (found, claimed) = writer(&mut office, &format!("notes/n{number}"));
         assert_eq!((&found, claimed), (by, json!("capdeck-test@0")), "{path}");
     }
-    // Whoever wrote versions, and whoever deleted an entry, is named in the same way.
+    // The one who wrote versions, and the one who deleted an entry, is named in the same way.
     office.as_person(&ann).delete("/v1/capsules/team/entries/docs/ann").is(200);
     let deleted = office.as_owner().get("/v1/capsules/team/deleted").is(200);
     assert_eq!(deleted["items"][0]["deleted_by"], format!("operator Ann ({})", ann.id));

@@ -38,9 +38,9 @@ fn the_reference_is_current() {
 fn reference(document: &Value) -> String {
     let mut groups: BTreeMap<&str, String> = BTreeMap::new();
     for (path, item) in document["paths"].as_object().unwrap() {
-        for (method, told) in item.as_object().unwrap() {
-            let group = groups.entry(told["tags"][0].as_str().unwrap()).or_default();
-            group.push_str(&operation(method, path, told));
+        for (method, reported) in item.as_object().unwrap() {
+            let group = groups.entry(reported["tags"][0].as_str().unwrap()).or_default();
+            group.push_str(&operation(method, path, reported));
         }
     }
     let mut text = INTRODUCTION.to_owned();
@@ -49,18 +49,18 @@ fn reference(document: &Value) -> String {
     }
     text.push_str("\n## Types\n");
     for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
-        write!(text, "\n### {name}\n\n{}", type_told(schema)).unwrap();
+        write!(text, "\n### {name}\n\n{}", type_reported(schema)).unwrap();
     }
     text
 }
 
-fn operation(method: &str, path: &str, told: &Value) -> String {
+fn operation(method: &str, path: &str, reported: &Value) -> String {
     let mut text = format!("\n### `{} {path}`\n\n", method.to_ascii_uppercase());
-    let summary = told["summary"].as_str().unwrap();
-    writeln!(text, "{summary} (`{}`).", told["operationId"].as_str().unwrap()).unwrap();
-    let description = told["description"].as_str().unwrap();
+    let summary = reported["summary"].as_str().unwrap();
+    writeln!(text, "{summary} (`{}`).", reported["operationId"].as_str().unwrap()).unwrap();
+    let description = reported["description"].as_str().unwrap();
     write!(text, "\n{description}\n").unwrap();
-    let parameters = told["parameters"].as_array().unwrap();
+    let parameters = reported["parameters"].as_array().unwrap();
     if !parameters.is_empty() {
         text.push_str("\n| parameter | in | type | meaning |\n|---|---|---|---|\n");
     }
@@ -70,12 +70,13 @@ fn operation(method: &str, path: &str, told: &Value) -> String {
         let (kind, meaning) = (kind(&one["schema"]), cell(&one["description"]));
         writeln!(text, "| `{name}` | {place}{needed} | {kind} | {meaning} |").unwrap();
     }
-    if let Some(content) = told["requestBody"]["content"].as_object() {
-        let may = if told["requestBody"]["required"] == true { "" } else { ", may be left out" };
+    if let Some(content) = reported["requestBody"]["content"].as_object() {
+        let may =
+            if reported["requestBody"]["required"] == true { "" } else { ", may be left out" };
         writeln!(text, "\nBody: {}{may}.", contents(content)).unwrap();
     }
     let (mut good, mut bad) = (Vec::new(), Vec::new());
-    for (status, answer) in told["responses"].as_object().unwrap() {
+    for (status, answer) in reported["responses"].as_object().unwrap() {
         match answer.get("$ref") {
             Some(_) if USUAL.contains(&status.as_str()) => {}
             Some(_) => bad.push(format!("`{status}`")),
@@ -95,14 +96,14 @@ fn operation(method: &str, path: &str, told: &Value) -> String {
 
 /// Media types with what they hold.
 fn contents(content: &Map<String, Value>) -> String {
-    let one = |(media_type, told): (&String, &Value)| match told.get("schema") {
+    let one = |(media_type, reported): (&String, &Value)| match reported.get("schema") {
         Some(schema) if media_type == "application/json" => kind(schema),
         _ => format!("`{media_type}`"),
     };
     content.iter().map(one).collect::<Vec<_>>().join(" or ")
 }
 
-fn type_told(schema: &Value) -> String {
+fn type_reported(schema: &Value) -> String {
     let mut text = String::new();
     if let Some(description) = schema["description"].as_str() {
         writeln!(text, "{}\n", description.replace('\n', " ")).unwrap();

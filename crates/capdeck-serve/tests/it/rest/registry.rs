@@ -168,7 +168,7 @@ fn only_its_owner_and_admins_purge_a_capsule() {
     let purge = &format!("/v1/capsules/{anns}?purge=1");
     office.as_person(&ben).delete(purge).fails(403, "forbidden_role");
     office.as_person(&ann).delete("/v1/capsules/anns").is(204);
-    // Nobody owns what was taken away; an admin removes what was kept of it.
+    // No one owns what was taken away; an admin removes what was kept of it.
     office.as_person(&ann).delete(purge).fails(404, "not_found");
     office.as_owner().delete(purge).is(204);
     let bens = make(office.as_person(&ben), "bens");
@@ -185,16 +185,16 @@ fn only_its_owner_and_admins_purge_a_capsule() {
 }
 
 #[test]
-fn whoever_decides_a_sign_up_sees_its_code() {
+fn the_person_who_decides_a_sign_up_sees_its_code() {
     let mut office = Office::new();
     office.as_owner().capsule("team");
     let wanted = json!({"client_id": "robot", "capsule": "team", "contact": "ops@example.com"});
     let path = "/v1/agent-enrollments";
     let made = office.as_owner().json("POST", path, wanted.clone()).is(201);
     let waiting = office.as_owner().get("/v1/grants?status=pending").is(200);
-    let told = &waiting["items"][0]["enrollment"];
-    assert_eq!((&told["id"], &told["user_code"]), (&made["id"], &made["user_code"]));
-    assert_eq!(told["contact"], "ops@example.com");
+    let reported = &waiting["items"][0]["enrollment"];
+    assert_eq!((&reported["id"], &reported["user_code"]), (&made["id"], &made["user_code"]));
+    assert_eq!(reported["contact"], "ops@example.com");
     // A person who is shown a code by an agent finds its sign-up by it.
     let code = made["user_code"].as_str().unwrap().to_lowercase().replace('-', "");
     for (query, found) in [
@@ -209,7 +209,7 @@ fn whoever_decides_a_sign_up_sees_its_code() {
         assert_eq!(listed["items"].as_array().unwrap().len(), found, "{query}: {listed}");
     }
     assert!(!waiting.to_string().contains(made["enrollment_token"].as_str().unwrap()));
-    // Strangers cannot be told from each other, so none is answered with what another was told.
+    // Strangers cannot be told from each other, so none is answered with what another was informed.
     let keyed = [("Idempotency-Key", "one")];
     let other = json!({"client_id": "other", "capsule": "team"});
     let first = office.api.json_with("POST", path, &keyed, other.clone()).is(201);

@@ -18,7 +18,7 @@ fn share(office: &mut Office, person: &Person, capsule: &str, more: &Value) -> S
     made["token"].as_str().unwrap().to_owned()
 }
 
-/// What the capsule's endpoint answers to somebody with this token.
+/// What the capsule's endpoint answers to a person with this token.
 fn knock(office: &Office, capsule: &str, token: &str) -> u16 {
     let mut guest = office.api.served.client(&format!("/mcp/{capsule}"));
     guest.headers.push(("Authorization".to_owned(), format!("Bearer {token}")));

@@ -42,7 +42,7 @@ impl Api {
         Self { served, client }
     }
 
-    /// The same for somebody with a token.
+    /// The same for a person with a token.
     pub(super) fn with_token(mut self, token: &str) -> Self {
         self.sign_in(token);
         self

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::stage::{Api, KEY};
 use crate::served::Setting;
 
-/// Every operation of the document: method, a path with its places filled, and what is told about it.
+/// Every operation of the document: method, a path with its places filled, and what is informed about it.
 fn operations(api: &mut Api) -> Vec<(String, String, Value)> {
     let document = api.get("/v1/openapi.json").is(200);
     let mut all = Vec::new();
@@ -15,8 +15,8 @@ fn operations(api: &mut Api) -> Vec<(String, String, Value)> {
                 String::new(),
                 |path, part| if part.is_empty() { path } else { format!("{path}/{part}") },
             );
-        for (method, told) in item.as_object().unwrap() {
-            all.push((method.to_ascii_uppercase(), filled.clone(), told.clone()));
+        for (method, reported) in item.as_object().unwrap() {
+            all.push((method.to_ascii_uppercase(), filled.clone(), reported.clone()));
         }
     }
     assert!(all.len() > 40, "{}", all.len());
@@ -24,8 +24,8 @@ fn operations(api: &mut Api) -> Vec<(String, String, Value)> {
 }
 
 /// The query that the operation cannot do without.
-fn with_required(path: &str, told: &Value) -> String {
-    let parameters = told["parameters"].as_array().unwrap();
+fn with_required(path: &str, reported: &Value) -> String {
+    let parameters = reported["parameters"].as_array().unwrap();
     let needed = parameters.iter().filter(|one| one["in"] == "query" && one["required"] == true);
     let pairs: Vec<String> = needed
         .map(|one| {
@@ -37,25 +37,25 @@ fn with_required(path: &str, told: &Value) -> String {
 }
 
 /// Whether the operation is for those who were not let in, too.
-fn is_open(told: &Value) -> bool {
-    told["description"].as_str().unwrap().contains("Who may: Everyone, without authentication.")
+fn is_open(reported: &Value) -> bool {
+    reported["description"].as_str().unwrap().contains("Who may: Everyone, without authentication.")
 }
 
-fn takes_json(told: &Value) -> bool {
-    told["requestBody"]["content"]["application/json"].is_object()
+fn takes_json(reported: &Value) -> bool {
+    reported["requestBody"]["content"]["application/json"].is_object()
 }
 
 #[test]
-fn nobody_gets_in_without_the_key() {
+fn no_one_gets_in_without_the_key() {
     let mut api = Api::of(Setting::new().key(KEY)).with_token(KEY);
     let all = operations(&mut api);
     let mut open = 0;
-    for (method, path, told) in all {
-        if is_open(&told) {
+    for (method, path, reported) in all {
+        if is_open(&reported) {
             open += 1;
             continue;
         }
-        let path = with_required(&path, &told);
+        let path = with_required(&path, &reported);
         api.sign_out();
         let refused = api.send(&method, &path, &[], b"");
         refused.fails(401, "unauthenticated");
@@ -76,22 +76,22 @@ fn a_share_opens_nothing_here() {
     let share = api.json("POST", "/v1/capsules/team/connections", share).is(201);
     let all = operations(&mut api);
     api.sign_in(share["token"].as_str().unwrap());
-    for (method, path, told) in all.into_iter().filter(|(_, _, told)| !is_open(told)) {
-        let refused = api.send(&method, &with_required(&path, &told), &[], b"");
+    for (method, path, reported) in all.into_iter().filter(|(_, _, reported)| !is_open(reported)) {
+        let refused = api.send(&method, &with_required(&path, &reported), &[], b"");
         refused.fails(403, "forbidden");
     }
 }
 
 #[test]
-fn unknown_methods_paths_and_parameters_are_told() {
+fn unknown_methods_paths_and_parameters_are_reported() {
     let mut api = Api::new();
     let all = operations(&mut api);
-    for (method, path, told) in &all {
+    for (method, path, reported) in &all {
         let wrong = api.send("BREW", path, &[], b"");
         wrong.fails(405, "method_not_allowed");
         let allow = wrong.reply.header("allow").unwrap_or_default();
         assert!(allow.split(", ").any(|one| one == method), "{method} {path}: {allow}");
-        let path = with_required(path, told);
+        let path = with_required(path, reported);
         let mark = if path.contains('?') { '&' } else { '?' };
         let unknown = api.send(method, &format!("{path}{mark}nonsense=1"), &[], b"");
         let detail = unknown.fails(400, "invalid_input")["detail"].to_string();
@@ -111,9 +111,9 @@ fn unknown_methods_paths_and_parameters_are_told() {
 fn bodies_that_do_not_fit_are_refused() {
     let mut api = Api::new();
     let large = format!("{{\"x\": \"{}\"}}", "x".repeat(1024 * 1024));
-    for (method, path, told) in operations(&mut api) {
-        let path = with_required(&path, &told);
-        if !takes_json(&told) {
+    for (method, path, reported) in operations(&mut api) {
+        let path = with_required(&path, &reported);
+        if !takes_json(&reported) {
             continue;
         }
         let typed = [("Content-Type", "application/json")];
@@ -154,7 +154,7 @@ fn generators_of_clients_find_what_they_know() {
     let document = Api::new().get("/v1/openapi.json").is(200);
     let schemas = document["components"]["schemas"].as_object().unwrap();
     for name in schemas.keys() {
-        // Two types of one name are told apart by a number, which says nothing to the reader of a client.
+        // Two types of one name are distinguished by a number, which says nothing to the reader of a client.
         assert!(!name.ends_with(|letter: char| letter.is_ascii_digit()), "{name}");
     }
     let mut open = vec![("".to_owned(), &document)];

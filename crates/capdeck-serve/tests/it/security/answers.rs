@@ -1,4 +1,4 @@
-//! What is told: tokens, scopes, lists that are somebody's own, and what can be changed over HTTP at all.
+//! What is informed: tokens, scopes, lists that are a person's own, and what can be changed over HTTP at all.
 
 use capdeck_definition::Exposure;
 use capdeck_serve::ServeAuthMode;
@@ -43,7 +43,7 @@ fn security_16_an_address_that_a_server_asks_to_visit_is_passed_on_whole_and_not
     let mut again = call;
     again["inputResponses"] = json!({key: {"action": "accept"}});
     again["requestState"] = asked["result"]["requestState"].clone();
-    // Somebody else cannot finish it.
+    // Another person cannot finish it.
     let stolen = modern(&served, &eve.access).request("tools/call", again.clone());
     assert_eq!(stolen["error"]["code"], -32602, "{stolen}");
     let answer = asker.request("tools/call", again);
@@ -65,8 +65,8 @@ fn security_17_no_operation_adds_a_server() {
     let document = body(&owner.send("GET", "/v1/openapi.json", &[("Authorization", &key)], ""));
     let mut members = Vec::new();
     for item in document["paths"].as_object().unwrap().values() {
-        for told in item.as_object().unwrap().values() {
-            collect_members(&told["requestBody"], &document, 0, &mut members);
+        for reported in item.as_object().unwrap().values() {
+            collect_members(&reported["requestBody"], &document, 0, &mut members);
         }
     }
     assert!(members.len() > 30, "{members:?}");
@@ -145,11 +145,11 @@ fn security_19_few_scopes_are_offered_and_none_is_everything() {
             assert!(!is_strong && !scope.contains('*') && scope != "offline_access", "{scope}");
         }
     }
-    // What a client is told to begin with is less.
+    // What a client is informed to begin with is less.
     let refused = browser.post_json("/mcp", &crate::sign_in::browser::hello());
     let challenge = refused.header("www-authenticate").unwrap();
     assert!(challenge.contains("scope=\"deck:read deck:call capsule:read\""), "{challenge}");
-    // A word that nobody offers is refused, not ignored.
+    // A word that no one offers is refused, not ignored.
     let registered = browser.register(REDIRECT);
     let path = browser.authorize_path(&registered, &[("scope", "offline_access *")]);
     let reply = Browser::with_key(&served, KEY).get(&path);

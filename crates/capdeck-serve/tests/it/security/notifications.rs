@@ -1,4 +1,4 @@
-//! A notification opens a session like a request does, for whoever sends it and nobody else.
+//! A notification opens a session like a request does, for the one who sends it and no one else.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Whoever is known and refused leaves exactly one line, which says who, where and why, and nothing that was sent.
+//! The one who is known and refused leaves exactly one line, which says who, where and why, and nothing that was sent.
 
 use capdeck_auth::inbound::OperatorRole;
 use capdeck_serve::{BucketRate, RateLimits};
@@ -12,7 +12,7 @@ use crate::{
     sign_in::browser::{Browser, hello},
 };
 
-/// A request of somebody who is known, and how it ends.
+/// A request of a person who is known, and how it ends.
 struct Refused<'t> {
     token: &'t str,
     method: &'static str,
@@ -36,7 +36,7 @@ impl Refused<'_> {
 }
 
 #[test]
-fn item_22_a_refusal_of_somebody_known_is_one_line() {
+fn item_22_a_refusal_of_a_person_known_is_one_line() {
     let served = setting().serve();
     let member = operator(&served, "Ada", OperatorRole::Member);
     let (looking, share) = (client(&served, "/mcp", "deck:read"), share(&served));
@@ -174,7 +174,7 @@ fn strangers_and_good_requests_leave_no_such_line() {
 }
 
 #[test]
-fn item_22_nobody_fills_the_audit_with_refusals() {
+fn item_22_no_one_fills_the_audit_with_refusals() {
     let few = BucketRate { per_minute: 1, burst: 4 };
     let served = setting().rates(RateLimits { api: few, mcp: few, ..many() }).serve();
     let tokens = client(&served, "/mcp", "deck:call");

@@ -1,4 +1,4 @@
-//! Ids are names, not keys: what one client was given is of no use to another, and nobody else's messages are replayed.
+//! Ids are names, not keys: what one client was given is of no use to another, and no one else's messages are replayed.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::{
     sign_in::browser::{Browser, client_with},
 };
 
-/// A request in somebody's session, under a token; what came back.
+/// A request in a person's session, under a token; what came back.
 fn ask(
     served: &Served,
     method: &str,
@@ -66,7 +66,7 @@ fn security_14_a_session_ends_with_its_token() {
 }
 
 #[test]
-fn security_15_events_are_replayed_to_nobody_but_the_one_they_were_for() {
+fn security_15_events_are_replayed_to_no_one_but_the_one_they_were_for() {
     let served = setting().serve();
     let (ada, eve) = (client(&served, "/mcp", "deck:call"), client(&served, "/mcp", "deck:call"));
     let mut client = client_with(&served, "/mcp", &ada.access);

@@ -12,7 +12,7 @@ pub(super) struct Route {
     pub(super) methods: &'static [&'static str],
     /// What a body has to be, where one is taken.
     pub(super) takes: Option<&'static str>,
-    /// Whether somebody without a token is answered.
+    /// Whether a person without a token is answered.
     pub(super) is_open: bool,
 }
 

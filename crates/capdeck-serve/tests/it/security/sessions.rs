@@ -1,4 +1,4 @@
-//! How many sessions one client may have: its own make room for each other, and nobody else's do.
+//! How many sessions one client may have: its own make room for each other, and no one else's do.
 
 use std::{
     io::{BufRead, BufReader, Write},

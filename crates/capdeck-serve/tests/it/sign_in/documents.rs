@@ -93,7 +93,7 @@ fn a_refused_client_hears_where_to_sign_in_and_for_what() {
 }
 
 #[test]
-fn without_the_registry_nobody_is_sent_anywhere() {
+fn without_the_registry_no_one_is_sent_anywhere() {
     let served = Setting::new().key(KEY).serve();
     let mut browser = Browser::new(&served);
     let reply = browser.post_json("/mcp", &hello());

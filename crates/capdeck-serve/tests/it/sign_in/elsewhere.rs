@@ -147,7 +147,7 @@ fn security_03_a_state_is_good_once_and_in_the_browser_it_was_begun_in() {
         stage.recorded(),
         ["login.fail forbidden", "login.fail forbidden", "login.ok", "operator.update"]
     );
-    // The same answer once more, by whoever kept the cookie.
+    // The same answer once more, by the one who kept the cookie.
     browser.cookie = cookie;
     assert_refused(&browser.get(&format!("{CALLBACK}?{answer}")), 400, "Start again");
     assert_eq!(stage.recorded(), ["login.fail forbidden"]);
@@ -163,7 +163,7 @@ fn security_03_a_state_ends_after_its_time() {
 }
 
 #[test]
-fn answers_that_were_made_up_or_changed_let_nobody_in() {
+fn answers_that_were_made_up_or_changed_let_no_one_in() {
     let mut stage = Stage::new();
     let mut browser = Browser::new(&stage.served);
     for query in [
@@ -245,10 +245,10 @@ fn what_the_provider_says_about_an_error_is_not_repeated() {
 }
 
 #[test]
-fn a_person_nobody_knows_is_told_so_and_has_to_wait_in_the_end() {
+fn a_person_no_one_knows_is_refused_with_a_reason_and_has_to_wait_in_the_end() {
     let mut stage = Stage::new();
     let mut browser = Browser::new(&stage.served);
-    // An address that nobody verified is no address.
+    // An address that no one verified is no address.
     let unverified = json!({"sub": "eve", "email": "ann@example.com", "email_verified": false});
     let reply = stage.sign_in(&mut browser, "/", &unverified);
     assert_refused(&reply, 403, "Unknown account");
@@ -285,7 +285,7 @@ fn newcomers_are_members_where_the_host_says_so() {
 }
 
 #[test]
-fn security_04_nobody_is_sent_anywhere_else_afterwards() {
+fn security_04_no_one_is_sent_anywhere_else_afterwards() {
     let stage = Stage::new();
     for then in
         ["https://evil.example/", "//evil.example", "/\\evil.example", "javascript:alert(1)"]

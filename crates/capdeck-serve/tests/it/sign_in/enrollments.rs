@@ -105,7 +105,7 @@ fn item_19_a_repeat_is_the_same_and_tells_no_secret() {
     let (status, again) = enroll(&mut browser, "team");
     assert_eq!((status, &again["id"]), (200, &first["id"]));
     assert!(again.get("enrollment_token").is_none(), "{again}");
-    // Else whoever signs up first under the name of another agent has that agent show their code.
+    // Else the one who signs up first under the name of another agent has that agent show their code.
     assert!(again.get("user_code").is_none(), "{again}");
 }
 

@@ -100,7 +100,7 @@ fn security_02_the_page_shows_who_asks_and_cannot_be_framed() {
 }
 
 #[test]
-fn the_answer_names_its_issuer_and_a_no_is_told() {
+fn the_answer_names_its_issuer_and_a_no_is_reported() {
     let served = two_servers().serve();
     let mut browser = Browser::new(&served);
     let client = browser.register(REDIRECT);
@@ -109,11 +109,11 @@ fn the_answer_names_its_issuer_and_a_no_is_told() {
     let denied = browser.post("/oauth/authorize", &[("request", &request), ("decision", "deny")]);
     let location = denied.header("location").unwrap();
     assert!(location.starts_with(REDIRECT), "{location}");
-    let told = |name: &str| parameter(location, name);
-    assert_eq!(told("error").as_deref(), Some("access_denied"));
-    assert_eq!(told("state").as_deref(), Some("xyz"));
-    assert_eq!(told("iss").as_deref(), Some(served.url()));
-    assert_eq!(told("code"), None);
+    let reported = |name: &str| parameter(location, name);
+    assert_eq!(reported("error").as_deref(), Some("access_denied"));
+    assert_eq!(reported("state").as_deref(), Some("xyz"));
+    assert_eq!(reported("iss").as_deref(), Some(served.url()));
+    assert_eq!(reported("code"), None);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! How much somebody may ask for.
+//! How much a person may ask for.
 
 use capdeck_auth::inbound::{EventCaller, NewOperator, OperatorRole};
 use capdeck_definition::Exposure;

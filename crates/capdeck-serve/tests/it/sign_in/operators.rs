@@ -85,7 +85,7 @@ fn an_operator_has_a_key_of_their_own_and_is_no_mcp_client() {
 }
 
 #[test]
-fn wrong_keys_are_told_nothing_and_have_to_wait() {
+fn wrong_keys_learn_nothing_and_have_to_wait() {
     let served = required();
     let mut browser = Browser::new(&served);
     let mut statuses = Vec::new();

@@ -1,5 +1,5 @@
 //! A provider of sign-ins on a port of its own: it signs what a test wants it to say, and gives each code out once, to
-//! whoever has the verifier.
+//! the one who has the verifier.
 
 use std::{
     collections::HashMap,
@@ -85,7 +85,7 @@ impl Provider {
         self.state.metadata.lock()[member] = value;
     }
 
-    /// Somebody says yes at the page that a browser was sent to; gives the query of the address that they are sent back to.
+    /// A person says yes at the page that a browser was sent to; gives the query of the address that they are sent back to.
     pub(super) fn agree(&self, page: &str, claims: &Value) -> String {
         let text = |name: &str| parameter(page, name).unwrap();
         assert_eq!(text("code_challenge_method"), "S256");

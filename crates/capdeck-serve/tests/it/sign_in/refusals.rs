@@ -1,4 +1,4 @@
-//! Requests that are wrong, forged, replayed or too large. Nobody is sent to an address that is not the client's.
+//! Requests that are wrong, forged, replayed or too large. No one is sent to an address that is not the client's.
 
 use capdeck_definition::Exposure;
 use capdeck_serve::ServeAuthMode;
@@ -70,7 +70,7 @@ fn item_16_documents_of_clients_inside_are_not_fetched() {
 }
 
 #[test]
-fn item_15_plain_pkce_is_refused_and_told_to_the_client() {
+fn item_15_plain_pkce_is_refused_and_reported_to_the_client() {
     let served = served();
     let mut browser = Browser::new(&served);
     let (client, stranger) = (browser.register(REDIRECT), browser.register(REDIRECT));
@@ -94,7 +94,7 @@ fn item_15_plain_pkce_is_refused_and_told_to_the_client() {
         assert_eq!(parameter(location, "error").as_deref(), Some(error), "{location}");
         assert_eq!(parameter(location, "iss").as_deref(), Some(served.url()));
         assert_eq!(parameter(location, "state").as_deref(), Some("xyz"));
-        // Anyone can register a client and send people here with a mistake: nobody is sent on before they saw where to.
+        // Anyone can register a client and send people here with a mistake: no one is sent on before they saw where to.
         let reply = browser.get(&path.replace(from, to).replace(&client, &stranger));
         assert_eq!((reply.status, reply.header("location")), (400, None), "{to}");
         assert!(
@@ -105,7 +105,7 @@ fn item_15_plain_pkce_is_refused_and_told_to_the_client() {
         let policy = reply.header("content-security-policy").unwrap();
         assert!(policy.contains("default-src 'none'"), "{policy}");
     }
-    // It is a matter of the person: what one let in leads nobody else away.
+    // It is a matter of the person: what one let in leads no one else away.
     let grants = served.registry().clients().principals_of_client(&client);
     assert_eq!(grants.len(), 1);
     let wrong = path.replace("response_type=code", "response_type=token");

@@ -112,7 +112,7 @@ fn an_approver_who_signs_a_client_in_waits_for_others() {
     assert!(request["cannot_approve"].as_str().unwrap().contains("you made this request"));
     let id = request["id"].as_str().unwrap();
     refused(&bob.approve(id), "self_approval", "you made this request");
-    // Not from another place either, and not for a program of theirs that somebody else asks for.
+    // Not from another place either, and not for a program of theirs that another person asks for.
     bob.browser.address = Some(ELSEWHERE);
     refused(&bob.approve(id), "self_approval", "you made this request");
     bob.browser.address = Some(OFFICE);

@@ -112,7 +112,7 @@ fn item_14_a_capsule_is_granted_with_a_role_and_prefixes() {
 }
 
 #[test]
-fn security_07_a_write_beyond_the_scopes_is_told_so() {
+fn security_07_a_write_beyond_the_scopes_is_refused_with_a_reason() {
     let served = served();
     let create =
         CreateCapsuleRequest { name: "team".to_owned(), description: None, visibility: None };

@@ -207,7 +207,7 @@ async fn signals_are_polled_until_they_are_acknowledged() {
 }
 
 #[tokio::test]
-async fn memory_belongs_to_whoever_asks() {
+async fn memory_belongs_to_the_one_who_asks() {
     let desk = Desk::with(&["Team"]).await;
     let (key, value) = ("colour".to_owned(), "dark green".to_owned());
     let get = || MemoryGetRequest { key: "colour".to_owned() };

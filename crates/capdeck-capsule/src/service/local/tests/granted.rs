@@ -9,7 +9,7 @@ fn grant(capsule: &str, role: Role, allow: &[&str], deny: &[&str]) -> CapsuleGra
     CapsuleGrant { capsule: capsule.to_owned(), access: CapsuleAccess { role, scope } }
 }
 
-/// Somebody with grants that name capsules in these words.
+/// A person with grants that name capsules in these words.
 fn holder(granted: &[CapsuleGrant]) -> CapsuleCaller {
     CapsuleCaller::new(
         CapsuleAuthor::client("agent").principal("prn_1"),
@@ -18,7 +18,7 @@ fn holder(granted: &[CapsuleGrant]) -> CapsuleCaller {
 }
 
 impl Desk {
-    /// Somebody with grants on the capsules that have these ids now.
+    /// A person with grants on the capsules that have these ids now.
     fn holder(&self, granted: &[CapsuleGrant]) -> CapsuleCaller {
         let all = self.desk.capsules.list();
         let keyed = |one: &CapsuleGrant| {

@@ -124,7 +124,7 @@ async fn a_share_has_its_own_memory_and_never_the_machine() {
     let (key, value) = ("k".to_owned(), "v".to_owned());
     let set = MemorySetRequest { key, value };
     desk.ask_as(&guest.caller, None, set).await.unwrap();
-    // The same client name behind another share is somebody else.
+    // The same client name behind another share is another person.
     let get = MemoryGetRequest { key: "k".to_owned() };
     assert_eq!(desk.ask_as(&other.caller, None, get).await.unwrap_err().code, "no_such_key");
     let path = desk.folder.path().join("out");
@@ -153,7 +153,7 @@ async fn a_share_has_its_own_memory_and_never_the_machine() {
 }
 
 #[tokio::test]
-async fn changes_are_told_within_reach() {
+async fn changes_are_reported_within_reach() {
     let desk = Desk::with(&["One", "Two"]).await;
     let guest = desk.share("one", Role::Reader, &["docs://"], &[]).await;
     let mut all = desk.desk.changes(person()).await.unwrap();

@@ -119,11 +119,11 @@ mod tests {
         for line in lines {
             headers.append("forwarded", HeaderValue::from_str(line).unwrap());
         }
-        let told = |hop: ForwardedHop| {
+        let read_hop = |hop: ForwardedHop| {
             let address = hop.address.map_or_else(|| "?".to_owned(), |ip| ip.to_string());
             format!("{address}{}", if hop.is_https == Some(true) { " https" } else { "" })
         };
-        Ok(hops(&headers)?.into_iter().map(told).collect())
+        Ok(hops(&headers)?.into_iter().map(read_hop).collect())
     }
 
     #[test]
