@@ -119,9 +119,11 @@ impl SessionConnections {
             }
             Err(error) => Err(error),
         };
-        // Beside a call, the call itself reports the server's health.
-        if outcome.is_ok() || !question.is_aside {
-            self.host.0.health.note_outcome(definition, outcome.as_ref().err());
+        // Beside a call, the call itself reports the server's health: the list of a server that
+        // fails every call must not end its count.
+        let health = &self.host.0.health;
+        if !question.is_aside || (outcome.is_ok() && !health.is_failing(definition)) {
+            health.note_outcome(definition, outcome.as_ref().err());
         }
         discoveries.note_outcome(id, outcome.as_ref().err());
         if outcome.is_err() {

@@ -249,6 +249,10 @@ impl HealthStore {
         all
     }
 
+    pub(crate) fn is_failing(&self, definition: &Definition) -> bool {
+        self.own.lock().records.health(definition).failure().is_some()
+    }
+
     /// Errors of the caller, cancellations and shutdown say nothing about the capability.
     pub(crate) fn note_outcome(&self, definition: &Definition, error: Option<&CallError>) {
         let is_other = |error: &&CallError| {
