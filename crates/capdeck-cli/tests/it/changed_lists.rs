@@ -1,6 +1,6 @@
 //! Servers that change what they offer: while no host runs, and under a running one without saying so.
 
-use std::path::PathBuf;
+use std::{fs, path::PathBuf};
 
 use capdeck_test::{FakeApi, FakeApiReply, FakeEra, FakePlan, StdioClient, TestDirs};
 use serde_json::{Value, json};
@@ -44,9 +44,10 @@ impl Notes {
         self.dirs.root().join(name)
     }
 
-    /// What the server lists from now on.
+    /// What the server lists from now on. It may be reading the file, which is therefore replaced in one step.
     fn lists(&self, lists: &Value) {
-        self.dirs.write("lists.json", lists.to_string());
+        let written = self.dirs.write("lists.new", lists.to_string());
+        fs::rename(written, self.file("lists.json")).unwrap();
     }
 
     fn serve(&self, exposure: &str) -> StdioClient {
