@@ -99,7 +99,7 @@ pub(super) fn serve_on_stdio(
 ) -> CommandResult {
     until_stopped(host, async || {
         ready().await?;
-        if let Err(error) = watch_files(&host) {
+        if let Err(error) = watch_files(host) {
             tracing::warn!(%error);
         }
         Ok(capdeck_serve::serve_stdio(host.clone(), scope).await)
