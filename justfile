@@ -12,7 +12,7 @@ lint:
 
 # Write the generated pages of docs/reference
 docs:
-    CAPDECK_UPDATE_DOCS=1 cargo nextest run --workspace -E 'test(/reference/)'
+    CAPDECK_UPDATE_DOCS=1 cargo nextest run --workspace -E 'test(/reference/) | test(the_rules_are_those_of_the_types)'
 
 # Benchmarks; writes bench/results/latest.json
 bench:

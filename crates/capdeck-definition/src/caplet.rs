@@ -143,12 +143,12 @@ struct BackendKeys {
 fn check_backends(root: &ValueNode, findings: &mut FileFindings) -> Option<BackendKeys> {
     let mark = findings.mark();
     let singular_cli = root.get("cliTools").is_some_and(is_singular_cli);
-    let present = |keys: [&'static str; 7], with_cli: bool| -> Vec<&'static str> {
+    let present = |keys: &[&'static str], with_cli: bool| -> Vec<&'static str> {
         let there = |key: &&str| root.get(key).is_some() && (*key != "cliTools" || with_cli);
-        keys.into_iter().filter(there).collect()
+        keys.iter().copied().filter(there).collect()
     };
-    let singular = present(SINGULAR_KEYS, singular_cli);
-    let plural = present(PLURAL_KEYS, !singular_cli);
+    let singular = present(&SINGULAR_KEYS, singular_cli);
+    let plural = present(&PLURAL_KEYS, !singular_cli);
     match (singular.as_slice(), plural.as_slice()) {
         ([], []) => check_none(root, findings),
         ([_], []) | ([], [_, ..]) => {}
