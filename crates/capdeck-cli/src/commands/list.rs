@@ -192,10 +192,6 @@ fn details(capability: &Capability, health: HealthStatus, palette: ColorPalette)
             if !known.scopes.is_empty() {
                 fact("scopes", &one_line(&known.scopes.join(" ")));
             }
-            if !known.problems.is_empty() {
-                let (count, id) = (known.problems.len(), &definition.id);
-                fact("problems", &format!("{count} of its description; see: capdeck why {id}"));
-            }
             fact("tokens", &format!("{} at most, when listed directly", item.tokens.unwrap_or(0)));
             let hidden = tools_with_hidden_text(capability);
             if !hidden.is_empty() {
