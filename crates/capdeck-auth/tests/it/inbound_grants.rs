@@ -250,7 +250,7 @@ async fn records_of_the_first_version_are_bound_once_to_the_capsule_of_their_tim
     };
     assert_eq!(target(&bound.id), (key, false));
     assert_eq!(target(&stale.id), (missing_capsule_key("later"), true), "made for an earlier one");
-    // Whether there is a capsule of a name is not told to the one who asked for it.
+    // The requester does not learn whether a capsule of that name exists.
     assert_eq!(target(&waiting.id), (missing_capsule_key("nothing"), false));
     assert_eq!(registry.grants().request(&waiting.id).unwrap().status, RequestStatus::Pending);
 }

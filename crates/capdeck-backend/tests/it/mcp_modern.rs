@@ -223,7 +223,7 @@ async fn log_messages_reach_the_call_that_wants_them() {
         }
         let messages = received(&connection).await;
         let reported = count(&messages, "logging/setLevel");
-        assert_eq!(reported, usize::from(era == FakeEra::Legacy), "told once");
+        assert_eq!(reported, usize::from(era == FakeEra::Legacy), "announced once");
         if era == FakeEra::Modern {
             call(&connection, "log", json!({}), &caller.calls(PLENTY)).await.unwrap();
             assert!(caller.rest().await.is_empty());

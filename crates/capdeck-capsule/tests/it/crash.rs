@@ -303,7 +303,7 @@ async fn check_signals(session: &TestSession, confirmed: &Confirmed) {
         let page = session.poll_signals(request.clone()).await.unwrap();
         for signal in page.signals {
             let change = (signal.kind, signal.uri.unwrap().to_string(), signal.version.unwrap());
-            assert!(reported.insert(change.clone()), "{change:?} was told twice");
+            assert!(reported.insert(change.clone()), "{change:?} was announced twice");
         }
         if !page.has_more {
             break;

@@ -223,7 +223,7 @@ async fn denied_everything(host: &Host, uri: &str) {
     assert_eq!(
         received(&error, uri),
         received(&other, &unknown),
-        "denied and unknown are told alike"
+        "denied and unknown get the same answer"
     );
     assert_eq!(error.code.as_str(), "RESOURCE_NOT_FOUND");
     assert!(artifacts::list(&session.snapshot()).is_empty());

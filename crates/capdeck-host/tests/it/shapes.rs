@@ -73,7 +73,7 @@ async fn no_value_is_ever_kept() {
     let deck = deck();
     call_all(&deck).await;
     let stored = everything_below(deck.dirs.cache().join("shapes"));
-    assert!(stored.contains("password"), "the name of the field is told: {stored}");
+    assert!(stored.contains("password"), "the name of the field is shown: {stored}");
     for value in ["canary", "ada@", "1900417004", "secret-failure"] {
         assert!(!stored.contains(value), "{value}: {stored}");
     }

@@ -372,7 +372,7 @@ async fn changes_of_a_task_are_reported_to_the_one_who_listens() {
                 }
             }
         };
-        let task = tokio::time::timeout(PATIENCE, received).await.expect("its end is told");
+        let task = tokio::time::timeout(PATIENCE, received).await.expect("its end is announced");
         assert_eq!(task.get("result").is_some(), form == TaskForm::Extension, "{era}: {task}");
         tasks::unwatch_task(&peer.session, &jobs(), &id).await;
         host.close().await;

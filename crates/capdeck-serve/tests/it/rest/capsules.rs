@@ -155,7 +155,7 @@ fn schemes_signals_connections_and_logs() {
     let share = api.json("POST", "/v1/capsules/team/connections", share).is(201);
     assert!(share["token"].as_str().unwrap().starts_with("cap_sh_"));
     let listed = api.get("/v1/capsules/team/connections");
-    assert!(!listed.reply.body.contains(share["token"].as_str().unwrap()), "told once");
+    assert!(!listed.reply.body.contains(share["token"].as_str().unwrap()), "announced once");
     assert_eq!(each(&listed.is(200), "name"), ["ci"]);
     api.capsule("other");
     let id = share["id"].as_str().unwrap();

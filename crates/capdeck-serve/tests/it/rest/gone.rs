@@ -41,7 +41,7 @@ fn what_is_asked_under_a_key_is_done_once_and_its_answer_kept() {
     let arguments = json!({"arguments": {"ms": 400}});
     call_and_leave(&api, &arguments.to_string(), "Idempotency-Key: once\r\n");
     let key = [("Idempotency-Key", "once")];
-    let reported = until("the answer to whoever left", || {
+    let reported = until("the answer to the client that left", || {
         let again = api.json_with("POST", WAIT, &key, arguments.clone());
         (again.status != 409).then_some(again)
     });

@@ -209,7 +209,7 @@ fn the_person_who_decides_a_sign_up_sees_its_code() {
         assert_eq!(listed["items"].as_array().unwrap().len(), found, "{query}: {listed}");
     }
     assert!(!waiting.to_string().contains(made["enrollment_token"].as_str().unwrap()));
-    // Strangers cannot be told from each other, so none is answered with what another was informed.
+    // Anonymous callers cannot be distinguished, so none gets the stored answer of another.
     let keyed = [("Idempotency-Key", "one")];
     let other = json!({"client_id": "other", "capsule": "team"});
     let first = office.api.json_with("POST", path, &keyed, other.clone()).is(201);
