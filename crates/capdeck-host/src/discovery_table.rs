@@ -325,7 +325,7 @@ impl DiscoveryTable {
         audience: &AudienceKey,
         discovery: &Discovery,
     ) -> io::Result<()> {
-        durable::save_json(&self.file(definition, audience), discovery)?;
+        durable::save_json_unsynced(&self.file(definition, audience), discovery)?;
         // Most lists were answered before: there is nothing to remove.
         drop(fs::remove_file(self.unanswered_file(definition)));
         if !audience.is_bare() {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use capdeck_backend::CallError;
-use capdeck_storage::{FileLock, FileReaders, replace_file, stage_file};
+use capdeck_storage::{FileLock, FileReaders, replace_file, replace_file_unsynced, stage_file};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::Host;
@@ -60,8 +60,9 @@ pub(crate) async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(CallError::internal)
 }
 
-pub(crate) fn save_json(path: &Path, value: &impl Serialize) -> io::Result<()> {
-    replace_file(path, &serde_json::to_vec(value)?, FileReaders::Owner)
+/// Saves what can be made again. A kill leaves the file whole; a power cut may lose it, and readers ignore a damaged one.
+pub(crate) fn save_json_unsynced(path: &Path, value: &impl Serialize) -> io::Result<()> {
+    replace_file_unsynced(path, &serde_json::to_vec(value)?)
 }
 
 /// The files of a folder with such names, oldest first.

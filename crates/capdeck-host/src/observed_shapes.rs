@@ -210,7 +210,7 @@ impl ShapeStore {
                 let known = durable::by_age(&self.folder, |_| true);
                 durable::keep_newest(known, MAX_SHAPES - 1);
             }
-            if let Err(error) = durable::save_json(&self.file(page), &record) {
+            if let Err(error) = durable::save_json_unsynced(&self.file(page), &record) {
                 tracing::debug!(%error, "a learned shape could not be saved");
             }
         }
@@ -275,7 +275,7 @@ mod tests {
             observed_at: Timestamp::now() - SHAPE_LIFETIME * 2,
             ..book.read(&page).unwrap()
         };
-        durable::save_json(&book.file(&page), &old).unwrap();
+        durable::save_json_unsynced(&book.file(&page), &old).unwrap();
         assert!(book.read(&page).is_none(), "too old");
         fs::write(book.file(&page), "{ broken").unwrap();
         assert!(book.read(&page).is_none());

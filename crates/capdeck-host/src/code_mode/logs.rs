@@ -58,7 +58,7 @@ impl LogStore {
         let (store, path) = (self.clone(), self.path(&reference)?);
         let writing = tokio::task::spawn_blocking(move || {
             store.sweep();
-            durable::save_json(&path, &stored).map(|()| stored)
+            durable::save_json_unsynced(&path, &stored).map(|()| stored)
         });
         let stored = match writing.await {
             Ok(Ok(stored)) => stored,
