@@ -32,7 +32,7 @@ pub enum StoreError {
     ForbiddenRole { role: Role, needed: Role, action: &'static str },
     #[error("this access does not reach `{uri}`; write below a prefix it allows")]
     ForbiddenScope { uri: EntryUri },
-    #[error("the patch does not fit version {version} of `{uri}`: step {step}: {reason}")]
+    #[error("the patch does not apply to version {version} of `{uri}`: step {step}: {reason}")]
     PatchFailed { uri: EntryUri, version: u64, step: usize, reason: String },
     #[error("the content of `{uri}` is not JSON: {reason}")]
     InvalidJson { uri: EntryUri, reason: String },
@@ -58,7 +58,7 @@ pub enum StoreError {
     Closed,
     #[error("`{uri}` cannot be used: {reason}; run a verification of the capsule")]
     Damaged { uri: EntryUri, reason: String },
-    #[error("`{path}` inside the capsule is not what belongs there: {found}; move it away")]
+    #[error("`{path}` inside the capsule is unexpected: {found}; move it away")]
     UnsafePath { path: String, found: &'static str },
     /// The work is done, but its line could not be written.
     #[error(
@@ -70,7 +70,7 @@ pub enum StoreError {
     },
     /// The line of an earlier call could not be written yet.
     #[error(
-        "not done: an earlier call could not be recorded yet, and recording is required; mend the folder of the audit, then repeat this"
+        "not done: an earlier call could not be recorded yet, and recording is required; fix the folder of the audit, then repeat this"
     )]
     AuditOwed {
         #[source]

@@ -160,7 +160,7 @@ impl CapsuleCheck<'_> {
             self.report.versions += 1;
             match self.load(uri, Some(version)) {
                 Ok(Some(LoadedVersion { entry, fit: VersionIntegrity::Apart, .. })) => {
-                    let what = format!("version {} does not fit its sidecar", entry.meta.version);
+                    let what = format!("version {} does not match its sidecar", entry.meta.version);
                     self.problem(uri, what);
                 }
                 Ok(Some(LoadedVersion { entry, .. })) => {
@@ -207,7 +207,10 @@ impl CapsuleCheck<'_> {
             match fs::read(entry.path()) {
                 Ok(bytes) if sha256_hex(&bytes) == name => {}
                 Ok(_) => {
-                    self.problem(format!("blobs/{name}"), "its content is not what its name says");
+                    self.problem(
+                        format!("blobs/{name}"),
+                        "its content does not match the hash in its name",
+                    );
                 }
                 Err(error) => self.unreadable(format!("blobs/{name}"), &error),
             }

@@ -159,7 +159,7 @@ fn check_backends(root: &ValueNode, findings: &mut FileFindings) -> Option<Backe
         ),
         ([one], [first, ..]) => findings.at(root.key_place(first)).error(
             "several-backends",
-            format!("`{one}` cannot stand beside {}", quoted_list(plural.iter().copied())),
+            format!("`{one}` is mutually exclusive with {}", quoted_list(plural.iter().copied())),
             format!("move `{one}` into a plural map, or remove it"),
         ),
     }
@@ -210,7 +210,7 @@ fn check_children(root: &ValueNode, plural: &[&str], findings: &mut FileFindings
     for key in plural {
         for (child, entry) in root.child(key).entries() {
             if let Some(first) = owners.insert(child, key) {
-                let message = format!("the child `{child}` stands in `{first}` and in `{key}`");
+                let message = format!("the child `{child}` is defined in `{first}` and in `{key}`");
                 let fix = "give each child an id of its own";
                 findings.at(entry.place).error("duplicate-id", message, fix);
             }

@@ -103,7 +103,7 @@ fn note_repeated_ids(root: &ValueNode, findings: &mut FileFindings, broken: &mut
         let Some(map) = root.get(key) else { continue };
         for (id, entry) in map.entries() {
             if let Some(first) = owners.insert(id, key) {
-                let message = format!("the id `{id}` stands in `{first}` and in `{key}`");
+                let message = format!("the id `{id}` is defined in `{first}` and in `{key}`");
                 broken.add(first, id, &message);
                 broken.add(key, id, &message);
                 findings.at(entry.place).error(

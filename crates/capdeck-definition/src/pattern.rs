@@ -68,7 +68,7 @@ const ALL: [TextPattern; 8] = [
         expression: DOMAIN,
         matches: is_domain,
         problem: "is not a domain",
-        fix: "write what stands behind the `@`, such as `example.com`",
+        fix: "write the part after the `@`, such as `example.com`",
     },
     TextPattern {
         expression: WEB_ADDRESS,

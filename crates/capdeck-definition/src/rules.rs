@@ -320,7 +320,7 @@ fn check_input(text: &str, place: TextPosition, findings: &mut FileFindings) {
         first.is_some_and(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-'))
     };
     if !text.split("$input").skip(1).all(is_named) {
-        let message = "`$input` stands alone, and calls of this action fail";
+        let message = "`$input` names no argument, so calls of this action fail";
         let fix = "name the argument, such as `$input.name`";
         findings.at(place).warning("bare-input", message, fix);
     }

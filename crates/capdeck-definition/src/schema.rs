@@ -101,7 +101,7 @@ impl FileSchema {
     /// strict. Serde's own words would show the value, which may be a secret.
     pub(crate) fn unreadable(&self) -> Diagnostic {
         let fix = format!("compare the file with `capdeck schema {}`", self.name);
-        Diagnostic::error("invalid-value", "a value does not fit its field", fix)
+        Diagnostic::error("invalid-value", "a value is invalid for its field", fix)
     }
 
     pub(crate) fn keys(&self) -> Vec<&str> {

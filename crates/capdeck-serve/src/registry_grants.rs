@@ -112,7 +112,7 @@ impl GrantService for RegistryGrantService {
     }
 
     async fn record_invalid_request(&self) {
-        let reason = "they do not fit".to_owned();
+        let reason = "they do not match the schema of the tool".to_owned();
         let error = RegistryError::Invalid { what: "arguments", reason };
         self.record_audit("manage", Some(&error)).await;
     }

@@ -162,7 +162,7 @@ impl RegistryTransaction<'_> {
             "`code_verifier` is missing",
         ))?;
         if !authorization.challenge.is_met_by(verifier.expose()) {
-            return Err(refused("`code_verifier` does not fit the code"));
+            return Err(refused("`code_verifier` does not match the code's challenge"));
         }
         let audience = match (authorization.resource, &redemption.resource) {
             (Some(meant), Some(given)) if meant != *given => {

@@ -349,7 +349,7 @@ fn check_depth(document: &[u8]) -> Result<(), CallError> {
                     let message =
                         format!("the description is nested deeper than {MAX_DEPTH} levels");
                     return Err(CallError::new(ErrorCode::ContentTooLarge, message).hint(
-                        "this is not what descriptions look like; check where it comes from",
+                        "API descriptions are not nested this deeply; check where this one comes from",
                     ));
                 }
             }

@@ -42,7 +42,7 @@ pub(super) fn fill(
         let path = after.strip_prefix('.').map(path_at_start).unwrap_or_default();
         if path.is_empty() {
             return Err(CallError::invalid_config(format!(
-                "`$input` stands alone in a command: `{template}`"
+                "`$input` names no argument: `{template}`"
             ))
             .hint("name the argument, such as `$input.name`"));
         }
@@ -270,9 +270,9 @@ mod template_tests {
     #[test]
     fn what_cannot_be_filled_is_named() {
         for (template, message) in [
-            ("x $input", "`$input` stands alone in a command: `x $input`"),
-            ("$inputs", "`$input` stands alone in a command: `$inputs`"),
-            ("$input.", "`$input` stands alone in a command: `$input.`"),
+            ("x $input", "`$input` names no argument: `x $input`"),
+            ("$inputs", "`$input` names no argument: `$inputs`"),
+            ("$input.", "`$input` names no argument: `$input.`"),
             ("$input.nope", "argument `nope` is missing"),
             ("$input.none", "argument `none` is missing"),
             ("$input.deep.nope.x", "argument `deep.nope.x` is missing"),

@@ -90,7 +90,12 @@ impl OpenApiDocument {
             match self.links.get(&(file, place.to_owned())) {
                 Some(Ok(file)) => *file,
                 Some(Err(reason)) => return Err(reason.clone()),
-                None => return Err(refused(place, "a description from the web stands alone")),
+                None => {
+                    return Err(refused(
+                        place,
+                        "a description from the web may not name other files",
+                    ));
+                }
             }
         };
         let missing = || format!("the reference `{reference}` leads to nothing");

@@ -121,12 +121,7 @@ async fn wrong_calls_are_refused_before_anything_starts() {
             "argument `name` holds a NUL character, which no program can be given",
         ),
         ("touch", json!([1]), ErrorCode::RequestInvalid, "the arguments are not a JSON object"),
-        (
-            "bare",
-            json!({}),
-            ErrorCode::ConfigInvalid,
-            "`$input` stands alone in a command: `$input`",
-        ),
+        ("bare", json!({}), ErrorCode::ConfigInvalid, "`$input` names no argument: `$input`"),
         ("tuch", json!({}), ErrorCode::ToolNotFound, "there is no tool `tuch`"),
     ] {
         let error = Deck::new(&[]).call(backend.clone(), tool, arguments).await.unwrap_err();

@@ -59,7 +59,7 @@ pub fn verify_audit(folder: &Path, prefix: &str) -> io::Result<AuditReport> {
                 continue;
             };
             if sha256_hex(text.as_bytes()) != hash {
-                found("it was changed: its hash does not fit".to_owned());
+                found("it was changed: its hash does not match".to_owned());
             }
             let (seq, prev) = match &before {
                 Some((seq, hash)) => (seq + 1, hash.as_str()),

@@ -32,7 +32,7 @@ impl StoreEngine {
         let bytes = bytes.map_err(StoreError::io(format!("read the blob of `{uri}`")))?;
         let bytes = bytes.ok_or_else(|| damaged("its blob is missing"))?;
         if BlobId::of(&bytes) != reference.sha256 {
-            return Err(damaged("its blob is not what its name says"));
+            return Err(damaged("the content of its blob does not match its hash"));
         }
         Ok(BlobContent { reference, bytes })
     }

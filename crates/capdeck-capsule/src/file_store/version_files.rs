@@ -75,7 +75,7 @@ impl CapsuleLayout {
         match self.load(uri, files, format)? {
             Some(LoadedVersion { fit: VersionIntegrity::Apart, .. }) => Err(StoreError::Damaged {
                 uri: uri.clone(),
-                reason: "its content is not what its sidecar describes".to_owned(),
+                reason: "its content does not match its sidecar".to_owned(),
             }),
             loaded => Ok(loaded.map(|loaded| loaded.entry)),
         }

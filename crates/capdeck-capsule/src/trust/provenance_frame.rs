@@ -77,7 +77,7 @@ impl ProvenanceFrame<'_> {
             let _ = writeln!(text, "  {}{note}", one_line(&anchor.path));
         }
         text.push_str(if self.anchors.is_stale() {
-            "stale: some cited files are not what they were; do not rely on statements about them.\n"
+            "stale: some cited files changed; do not rely on statements about them.\n"
         } else {
             "compare each cited file with your checkout before you use it.\n"
         });

@@ -263,7 +263,7 @@ async fn a_file_in_the_place_of_a_folder_is_named() {
             capsules.handle("team", CapsuleAuthor::client("a"), CapsuleAccess::owner()).await;
         let error = opened.map(drop).unwrap_err();
         let expected = format!(
-            "`{name}` inside the capsule is not what belongs there: a file where a folder should be; move it away"
+            "`{name}` inside the capsule is unexpected: a file where a folder should be; move it away"
         );
         assert_eq!((error.code().as_str(), error.to_string()), ("unsafe_path", expected));
         assert_eq!(fs::read_to_string(root.join(name)).unwrap(), "in the way");

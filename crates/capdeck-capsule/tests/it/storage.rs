@@ -201,7 +201,9 @@ async fn patches_are_all_or_nothing() {
         .await
         .unwrap_err();
     assert!(
-        failed.to_string().starts_with("the patch does not fit version 1 of `docs://a`: step 2: "),
+        failed
+            .to_string()
+            .starts_with("the patch does not apply to version 1 of `docs://a`: step 2: "),
         "{failed}"
     );
     assert_eq!(owner.read(&uri("docs://a"), None).await.unwrap().entry.body, "one two\n");

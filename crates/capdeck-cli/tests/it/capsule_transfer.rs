@@ -253,7 +253,11 @@ fn the_record_tells_who_did_what_and_shows_changes() {
     fs::write(&log, text.replacen("write.replace", "read", 1)).unwrap();
     let changed = run(&dirs, &["audit", "verify", "team"]);
     assert_eq!(changed.code, Some(1), "{changed:?}");
-    assert!(changed.stdout.contains("it was changed: its hash does not fit"), "{}", changed.stdout);
+    assert!(
+        changed.stdout.contains("it was changed: its hash does not match"),
+        "{}",
+        changed.stdout
+    );
     let report = capdeck(&dirs).args(["audit", "verify", "--json"]).run();
     assert_eq!((report.code, &report.json()["clean"]), (Some(1), &json!(false)));
     assert_eq!(run(&dirs, &["capsule", "verify"]).code, Some(1), "a verification looks there, too");

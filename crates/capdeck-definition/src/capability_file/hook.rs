@@ -147,7 +147,7 @@ impl HookShape {
             let names = AgentEvent::NAMES.map(|(_, name)| name);
             let otherwise = format!("use one of {}, or `provider:event`", names.join(", "));
             let fix = did_you_mean(&self.on, names, otherwise);
-            let message = format!("{what} stands at no known event, so it is skipped");
+            let message = format!("{what} has an unknown event, so it is skipped");
             entry.at("on").warning("unknown-value", message, fix);
             return None;
         };

@@ -263,7 +263,7 @@ fn read_param(
         && let Err(problem) = values::check(&param, default)
     {
         is_sound = false;
-        let message = format!("the default does not fit: {problem}");
+        let message = format!("invalid default: {problem}");
         let fix = "correct the default, or the type";
         findings.at(node.child("default").place).error("bad-default", message, fix);
     }
@@ -272,7 +272,7 @@ fn read_param(
     for (index, choice) in param.choices.iter().enumerate() {
         if let Err(problem) = values::check(&item, choice) {
             is_sound = false;
-            let message = format!("the choice does not fit: {problem}");
+            let message = format!("invalid choice: {problem}");
             let fix = "correct the choice, or the type";
             findings.at(node.child("enum").item(index).place).error("bad-choice", message, fix);
         }

@@ -213,11 +213,11 @@ fn problems_of_intents_have_a_place_and_a_fix() {
     );
     check_intent(
         r#"{"patterns": ["a"], "command": "x {a}", "params": {"a": {"type": "integer", "default": "many"}}}"#,
-        &[("bad-default", "\"many\"", "the default does not fit: `\"many\"` is no `integer`")],
+        &[("bad-default", "\"many\"", "invalid default: `\"many\"` is no `integer`")],
     );
     check_intent(
         r#"{"patterns": ["a"], "command": "x {a}", "params": {"a": {"type": "string", "default": "b", "enum": ["a", 1]}}}"#,
-        &[("bad-default", "\"b\"", "the default does not fit: `\"b\"` is not one of the choices")],
+        &[("bad-default", "\"b\"", "invalid default: `\"b\"` is not one of the choices")],
     );
     check_intent(
         r#"{"patterns": ["a"], "command": "x {b}", "params": {"a": {"type": "string"}}}"#,

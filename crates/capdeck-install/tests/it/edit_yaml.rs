@@ -122,5 +122,5 @@ fn broken_texts_are_reported_with_their_place() {
         format!("{text}a{0}: &a{0} [*a{n}, *a{n}]\n", n + 1)
     });
     let error = ConfigDocument::parse(&laughs, FileFormat::Yaml).unwrap_err();
-    assert_eq!(error.message, "the aliases stand for too much");
+    assert_eq!(error.message, "the aliases expand to too much");
 }

@@ -194,7 +194,7 @@ skills: [{ id: web, type: plugin }, { id: none, type: plugin }]
     assert_eq!(
         messages,
         [
-            "of the sub-agent `helper`, tools is not taken over",
+            "fields of the sub-agent `helper` are ignored: tools",
             "agents cannot be given its themes",
             "no plugin brings it",
         ]

@@ -206,7 +206,7 @@ fn what_means_nothing_is_reported_and_accepts_anything() {
         (
             json!({"items": {"$ref": "other.yaml#/x"}}),
             json!({"items": {}}),
-            "here: the reference to `other.yaml` is not followed: a description from the web stands alone; any value is accepted there",
+            "here: the reference to `other.yaml` is not followed: a description from the web may not name other files; any value is accepted there",
         ),
         (
             json!({"properties": {"a": "string"}}),

@@ -74,7 +74,7 @@ impl<'a> YamlTreeBuilder<'a> {
                 let value = self.anchors.get(&id).cloned().unwrap_or_default();
                 self.aliased += size(&value);
                 if self.aliased > MAX_ALIASED {
-                    return Err(self.wrong(span.start, "the aliases stand for too much"));
+                    return Err(self.wrong(span.start, "the aliases expand to too much"));
                 }
                 (DocumentNode::scalar(span, value), 0)
             }

@@ -91,7 +91,7 @@ impl<'a> ContentOrigins<'a> {
         let commit = self.pins.note_body(section, id, &hash);
         let pinned = commit.and_then(|commit| self.pinned.body(section, id, &commit));
         if pinned.is_some_and(|pinned| pinned != hash) && self.pin_use != PinUse::Update {
-            let message = "its text is not what the lock pins for this commit";
+            let message = "its text differs from the one that the lock file pins for this commit";
             return Err(InstallProblem::error("changed", section.about(id), message)
                 .with_hint("remove the folder `git` in the cache folder, then run this again"));
         }
@@ -127,9 +127,9 @@ impl<'a> ContentOrigins<'a> {
         };
         let hash = sha256_hex(&content);
         if pinned.is_some_and(|pinned| pinned != hash) {
-            let message = format!("what `{url}` answers is not what was pinned");
+            let message = format!("the content of `{url}` differs from the pinned one");
             return Err(InstallProblem::error("changed", section.about(id), message)
-                .with_hint("look at it, then take it over with: capdeck install --update"));
+                .with_hint("review it, then accept it with: capdeck install --update"));
         }
         // Only a cache: what cannot be kept is fetched again.
         let _fetched_again = replace_file(&folder.join(&hash), &content);

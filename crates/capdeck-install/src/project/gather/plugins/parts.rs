@@ -79,7 +79,7 @@ pub(super) fn add_agents(
             .collect();
         if !dropped.is_empty() {
             let names = dropped.join(", ");
-            taken.warn(format!("of the sub-agent `{id}`, {names} is not taken over"));
+            taken.warn(format!("fields of the sub-agent `{id}` are ignored: {names}"));
         }
         content.subagents.push(SubagentContent {
             description: agent.text("description").map(str::to_owned),

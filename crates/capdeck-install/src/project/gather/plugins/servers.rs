@@ -153,7 +153,9 @@ pub(super) fn add_hooks(
                 (Some(command), _) => HookAction::Command(expand(command, copy)),
                 (None, Some(prompt)) => HookAction::Prompt(prompt.to_owned()),
                 (None, None) => {
-                    taken.warn(format!("a hook at `{event}` does nothing that can be taken over"));
+                    taken.warn(format!(
+                        "a hook at `{event}` has no command and no prompt, so it is ignored"
+                    ));
                     continue;
                 }
             };
