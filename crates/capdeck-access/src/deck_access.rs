@@ -10,7 +10,7 @@ use crate::{DeckGrant, GrantTools, NamePattern};
 pub struct DeckAccess {
     grants: Vec<CompiledGrant>,
     denied: Vec<ToolPattern>,
-    /// Whether the capability of the host's own capsules is there, whatever the deck's grants say.
+    /// Whether the capability of the host's own capsules is there, regardless of the deck's grants.
     pub has_capsules: bool,
     pub grant_tools: GrantTools,
     hash: u64,
@@ -78,7 +78,7 @@ impl DeckAccess {
         self.denied.iter().any(|pattern| pattern.fits(ids, tool))
     }
 
-    /// True when no tool of the capability can be had, whatever it is called.
+    /// True when no tool of the capability can be allowed, whatever its name.
     pub fn denies_all_of(&self, ids: &[&str]) -> bool {
         self.denied.iter().any(|pattern| pattern.tool.is_any() && pattern.is_about(ids))
     }

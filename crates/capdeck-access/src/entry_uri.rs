@@ -11,7 +11,7 @@ const MAX_SEGMENTS: usize = 8;
 const MAX_SEGMENT_CHARS: usize = 64;
 /// Characters of a scheme's name.
 const MAX_SCHEME_CHARS: usize = 32;
-/// Names that Windows gives to devices, whatever ending follows.
+/// Names that Windows gives to devices, with any ending.
 const DEVICES: [&str; 4] = ["con", "prn", "aux", "nul"];
 /// Endings of the files below which no folder may have the same name.
 const FILE_ENDINGS: [&str; 3] = [".md", ".json", ".txt"];

@@ -24,7 +24,7 @@ pub enum GrantTarget {
     Deck(DeckGrant),
 }
 
-/// Capabilities and tools by patterns in which `*` stands for any letters and `?` for one.
+/// Capabilities and tools by patterns in which `*` matches any letters and `?` one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeckGrant {

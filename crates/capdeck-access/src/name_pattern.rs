@@ -1,4 +1,4 @@
-//! Patterns for names of capabilities and tools: `*` stands for any letters, `?` for one. Upper and lower case differ.
+//! Patterns for names of capabilities and tools: `*` matches any letters, `?` one. Upper and lower case differ.
 
 /// A pattern of a whole name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -7,7 +7,7 @@ use std::{
 };
 
 /// Who sends a request, as the transport established it. Sessions, tasks, approvals and memory belong to one principal
-/// and are never given to another. Principals with the same id are equal, whatever they are called.
+/// and are never given to another. Principals with the same id are equal, even with different names.
 #[derive(Debug, Clone)]
 pub struct Principal {
     id: Arc<str>,

@@ -1,4 +1,4 @@
-//! What a token may be used for at all, whatever its holder was granted.
+//! What a token may be used for at all, independent of what its holder was granted.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -36,7 +36,7 @@ pub enum OAuthScope {
     RegistryManage,
 }
 
-/// A set of scopes. A stronger scope stands for the weaker ones of its family.
+/// A set of scopes. A stronger scope includes the weaker ones of its family.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Scopes(BTreeSet<OAuthScope>);
@@ -130,7 +130,7 @@ impl Scopes {
         .find_map(|(scope, role)| self.allows(scope).then_some(role))
     }
 
-    /// Whether one of these scopes is the given one, or stands for it.
+    /// Whether one of these scopes is the given one, or includes it.
     pub fn allows(&self, scope: OAuthScope) -> bool {
         self.0.iter().any(|held| held.implies(scope))
     }
@@ -163,7 +163,7 @@ impl Scopes {
         self.0.iter().copied()
     }
 
-    /// Without those that another one of the set stands for.
+    /// Without those that another one of the set includes.
     fn strongest(&self) -> Self {
         let is_implied =
             |scope: &OAuthScope| self.0.iter().any(|other| other != scope && other.implies(*scope));

@@ -44,7 +44,7 @@ async fn host(file: &str) -> Result<(), Box<dyn Error>> {
         client_name: "guarded-host".to_owned(),
         client_version: "0.0.0".to_owned(),
     });
-    // The numbers are told once the host has had its turn after starting the shell.
+    // The numbers are printed once the host has run after starting the shell.
     let script = "sleep 1000 & while [ ! -e \"$1.go\" ]; do sleep 0.02; done; \
                   echo $$ $! > \"$1\"; wait";
     let backend = json!({"kind": "cli", "actions": {

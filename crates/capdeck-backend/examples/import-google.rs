@@ -19,7 +19,7 @@ use capdeck_backend::{CallContext, ConnectOptions, Connector, ConnectorSettings}
 use capdeck_definition::{Backend, CapabilityId, Definition, DefinitionSource, SourceLayer};
 use serde_json::{Value, json};
 
-/// Nobody waits for a single document here, and the machine may be busy.
+/// Long, because a document is large and the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 fn main() {

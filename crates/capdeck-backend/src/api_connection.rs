@@ -40,7 +40,7 @@ pub(crate) trait CallableApi: Debug + Send + Sync {
     /// The tools, sorted by name, and what could not be imported.
     fn discovery(&self) -> Discovery;
 
-    /// Calls one tool, within whatever bounds the caller of this sets.
+    /// Calls one tool. The caller sets timeout and limits.
     async fn call(
         &self,
         endpoint: &ApiEndpoint,

@@ -261,6 +261,6 @@ pub(crate) async fn run_filter(
         let line = text.strip_suffix('\n').unwrap_or(&text);
         Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
     };
-    // Dropping the process ends whatever still runs.
+    // Dropping the process ends what still runs.
     timeout(longest, run).await.unwrap_or(Err(FilterError::TimedOut(longest)))
 }

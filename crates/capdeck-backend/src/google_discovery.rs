@@ -390,8 +390,8 @@ fn includes(granted: &str, wanted: &str) -> bool {
     granted == wanted || is_part()
 }
 
-/// `*` stands for one part of a dotted name, or for some of its letters. At the start of a pattern that is shorter than
-/// the name it stands for all the parts before.
+/// `*` matches one part of a dotted name, or some of its letters. At the start of a pattern that is shorter than
+/// the name it matches all the parts before.
 fn matches_method(pattern: &str, method: &str) -> bool {
     let pattern: Vec<&str> = pattern.trim().split('.').collect();
     let method: Vec<&str> = method.split('.').collect();

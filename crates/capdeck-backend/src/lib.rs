@@ -1,7 +1,9 @@
-//! Live backends: one [`Connection`] per remote, whatever its kind.
+//! Live backends: one [`Connection`] per remote, for every kind of backend.
 //!
-//! Read [`Connection`] first, then [`Connector`]. Every wait here has a deadline and can be cancelled;
-//! every child process is in its own group and dies with the host.
+//! The main types are [`Connector`] (opens connections from definitions), [`Connection`] (lists and calls tools) and
+//! [`CallContext`] (timeout, cancellation and caller of one request). Start with `connection.rs`, then `connect.rs`;
+//! each kind of backend has a module of its own. Every wait here has a deadline and can be cancelled; every child process
+//! is in its own group and dies with the host.
 //!
 //! This crate never knows who is calling or how a result is shown.
 

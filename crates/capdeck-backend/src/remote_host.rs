@@ -71,7 +71,7 @@ impl RemoteHost {
         &self.origin
     }
 
-    /// What the host offers now. `None` when that is still what `tag` stands for; then the answer may take as long as
+    /// What the host offers now. `None` when it is unchanged since `tag`; then the answer may take as long as
     /// `wait`, because the host answers at once when something changes.
     pub async fn manifest(
         &self,

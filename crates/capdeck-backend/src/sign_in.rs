@@ -99,7 +99,7 @@ pub(crate) fn of_server(
     Ok(Some(CapabilitySignIn::new(id, settings, surroundings, server.auth.is_some())))
 }
 
-/// The sign-in of an API that Google's own documents describe: at Google, whatever its address.
+/// The sign-in of an API that Google's own documents describe: at Google, for every address.
 fn of_google_api(
     prepared: &ResolvedBackend<GoogleDiscoveryApi>,
     server: Url,

@@ -174,7 +174,7 @@ impl ChainedAuditLog {
 }
 
 impl AuditMode {
-    /// Whether something that was done stands, whose line may not have been written.
+    /// Reports a committed change whose line may not have been written: an error only in strict mode.
     pub(crate) fn check_recorded(self, recorded: io::Result<()>) -> Result<(), StoreError> {
         match (recorded, self) {
             (Ok(()), _) => Ok(()),

@@ -88,7 +88,7 @@ impl CapsuleAuthor {
     }
 }
 
-/// Whom a private thing belongs to.
+/// The owner of a private thing.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum MemoryOwner {
     Principal(String),

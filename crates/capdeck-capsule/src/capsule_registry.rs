@@ -31,7 +31,7 @@ const PROBE_BYTES: usize = 320 * 1024;
 
 /// All capsules of a data folder. Cheap to clone; the folder is free again when the last clone is gone.
 ///
-/// What is done to capsules and shares as a whole is recorded in the data folder's own audit, as done by whom
+/// What is done to capsules and shares as a whole is recorded in the data folder's own audit, with the caller
 /// [`Self::acting_for`] names.
 #[derive(Debug, Clone)]
 pub struct CapsuleRegistry {

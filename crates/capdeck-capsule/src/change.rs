@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::EntryUri;
 
-/// An entry is not what it was.
+/// An entry changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeEvent {
     pub uri: EntryUri,

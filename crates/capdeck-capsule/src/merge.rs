@@ -18,7 +18,7 @@ pub struct WriteConflict {
     pub expected_version: u64,
     /// 0 when there is no entry.
     pub current_version: u64,
-    /// How both changes could stand together; absent when one of the two versions is not there, or a patch does not fit
+    /// Both changes merged; absent when one of the two versions is missing, or a patch does not apply
     /// the one it was meant for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposal: Option<MergeProposal>,
@@ -127,7 +127,7 @@ impl MergeProposal {
     }
 }
 
-/// Lines of the base and the lines that stand there instead, as half-open ranges.
+/// Lines of the base and the lines that replace them, as half-open ranges.
 #[derive(Debug)]
 struct DiffHunk {
     base: (usize, usize),

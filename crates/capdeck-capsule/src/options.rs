@@ -41,7 +41,7 @@ pub enum StoreMode {
 /// What happens when a call cannot be recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AuditMode {
-    /// It is logged, and the call stands.
+    /// It is logged, and the call succeeds.
     #[default]
     Lenient,
     /// The call fails, and so do all others until the line is written.

@@ -1,4 +1,4 @@
-//! The drawers of a capsule: built-in schemes, those of the registry, and those of one capsule.
+//! The schemes of a capsule: built-in ones, those of the registry, and those of one capsule.
 
 use capdeck_access::{check_scheme, is_device_name};
 use schemars::JsonSchema;
@@ -36,7 +36,7 @@ const FOREIGN_SCHEMES: [&str; 21] = [
 /// Names that this host and MCP give to addresses of their own.
 const HOST_SCHEMES: [&str; 7] = ["capdeck", "capsol", "capsule", "capsules", "mcp", "skill", "ui"];
 
-/// A typed drawer of a capsule.
+/// A kind of entry in a capsule: its format and what its entries are offered as.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scheme {

@@ -9,7 +9,7 @@ const ALPHABET: [char; 32] = [
 const PREFIX: &str = "sig_";
 const LENGTH: usize = 26;
 
-/// The id after `last`. A clock that stands or goes back does not make ids do so.
+/// The id after `last`. Ids grow even when the clock stops or goes back.
 pub(crate) fn next_id(last: Option<&str>, now: Timestamp) -> String {
     let time =
         u128::from(u64::try_from(now.as_millisecond()).unwrap_or_default() & 0xffff_ffff_ffff);

@@ -73,7 +73,7 @@ pub enum PatchStep {
     },
     /// Adds text at the end, on a line of its own.
     Append { text: String },
-    /// Replaces what stands below a Markdown heading, up to the next heading of its level or above.
+    /// Replaces the text below a Markdown heading, up to the next heading of its level or above.
     Section { heading: String, text: String },
 }
 

@@ -8,7 +8,7 @@ const MAX_DEPTH: usize = 128;
 
 /// The value without spaces, its keys sorted and its strings escaped one way.
 ///
-/// Numbers keep their digits, and a key that stands twice stays twice: two texts that any reader could take for
+/// Numbers keep their digits, and a repeated key stays repeated: two texts that any reader could take for
 /// different values never become the same one.
 pub fn canonical(value: &RawValue) -> String {
     let mut text = String::with_capacity(value.get().len());

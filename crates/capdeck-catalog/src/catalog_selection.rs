@@ -45,7 +45,7 @@ impl CatalogSelection {
         }
     }
 
-    /// Chooses one tool as capability files name it: `_` stands for what some clients cannot send.
+    /// Chooses one tool as capability files name it: `_` replaces characters that some clients cannot send.
     pub fn add_plain_name(&mut self, capability: &str, tool: &str) {
         self.entry(&Glob::new(capability)).plain_names.insert(plain_tool_name(tool));
     }

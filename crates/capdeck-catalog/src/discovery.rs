@@ -52,7 +52,7 @@ pub struct ServerDetails {
 }
 
 impl ServerDetails {
-    /// True for servers whose requests stand alone, since revision 2026-07-28. Revisions are dates, so text order is
+    /// True for servers without sessions, since revision 2026-07-28. Revisions are dates, so text order is
     /// their order.
     pub fn is_modern(&self) -> bool {
         self.protocol_version.as_str() >= "2026-07-28"

@@ -50,7 +50,7 @@ impl InputShape {
     }
 }
 
-/// Follows `$ref`s that stay inside the document. Anything else is returned as it stands.
+/// Follows `$ref`s that stay inside the document. Anything else is returned unchanged.
 pub(crate) fn resolve<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
     let mut current = schema;
     // A reference may lead to a reference; a cycle of nothing but references ends here.

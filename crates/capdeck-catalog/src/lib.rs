@@ -1,7 +1,8 @@
 //! Everything the host knows, merged and immutable: capabilities, tools, names, search, token counts.
 //!
-//! Read [`Catalog`] first, then [`build`]. A catalog is built whole from parsed files, known
-//! discoveries and a few facts, and never changes afterwards; collisions and shadowing are values in it.
+//! The main types are [`Catalog`], [`Capability`] (one definition with its status) and [`Tool`]. Start with [`build`]: it
+//! makes a whole catalog from parsed files, known discoveries and a few facts. A catalog never changes afterwards;
+//! collisions and shadowing are values in it.
 //!
 //! This crate never does I/O, is never async and knows no wire protocol.
 

@@ -3,7 +3,7 @@
 //! A name depends on its own pair and on nothing else in the deck, so it stays the same when other
 //! tools come and go:
 //!
-//! - A pair keeps its *natural* name when that name is legal as it stands (`[A-Za-z0-9_-]`, at most 64
+//! - A pair keeps its *natural* name when that name is legal unchanged (`[A-Za-z0-9_-]`, at most 64
 //!   characters), when cutting it at its last `__` gives the pair back, and when it does not look hashed.
 //! - Every other pair gets the legal part of its natural name, cut, plus `_x` and a hash of the pair.
 //!
@@ -54,7 +54,7 @@ impl NameTable {
         self.names.get(&NameOwner::tool(capability, tool)).map(String::as_str)
     }
 
-    /// True when the tool's name is `<capability>__<tool>` as it stands, whatever else is in the deck but for a
+    /// True when the tool's name is `<capability>__<tool>` unchanged, in every deck but for a
     /// capability of that id.
     pub fn is_natural(capability: &str, tool: &str) -> bool {
         let owner = NameOwner::tool(capability, tool);

@@ -164,7 +164,7 @@ impl CapabilityPins {
     }
 }
 
-/// What is held of a capability whose tools stand in the person's own file: only what deceives its reader.
+/// What is held of a capability whose tools are declared in the person's own file: only what deceives its reader.
 pub fn held_for_hidden_text(book: Option<&CapabilityPins>, discovery: &Discovery) -> HeldTools {
     let is_approved = |tool: &Tool| {
         book.and_then(|book| book.tools.get(tool.name()))

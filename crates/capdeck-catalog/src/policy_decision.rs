@@ -89,7 +89,7 @@ impl RuleClearance {
         }
     }
 
-    /// True when no tool of the capability can be anything but denied, whatever it is called.
+    /// True when no tool of the capability can be anything but denied, whatever its name.
     pub fn denies_all_of(&self, policy: &CallPolicy, capabilities: &[&str]) -> bool {
         self.rules(policy).iter().any(|rules| {
             let about = |rule: &&(usize, &PolicyRule)| fits_capability(&rule.1.about, capabilities);

@@ -26,7 +26,7 @@ const MAX_SCHEMAS: usize = 2_000;
 #[derive(Debug, Clone, Copy)]
 enum SignatureStyle {
     Full,
-    /// As few words as still say how to call a tool: no type stands for `string`, the commonest one.
+    /// As few words as still say how to call a tool: no type means `string`, the commonest one.
     Brief,
 }
 
@@ -228,7 +228,7 @@ fn members(
     shown
 }
 
-/// A name as it may stand in TypeScript: bare when it is an identifier, else quoted.
+/// A property name in TypeScript: bare when it is an identifier, else quoted.
 fn key(name: &str) -> String {
     let starts = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
     let legal = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '$';

@@ -14,7 +14,7 @@ pub fn estimate_tokens(text: &str) -> usize {
     estimate_tokens_up_to(text, usize::MAX)
 }
 
-/// The same, for callers to whom all numbers from `limit` on are equal: long texts are not read to their end.
+/// The same, for callers that treat all numbers from `limit` on as equal: long texts are not read to their end.
 pub fn estimate_tokens_up_to(text: &str, limit: usize) -> usize {
     if text.is_empty() {
         return 0;
@@ -197,7 +197,7 @@ impl PieceReader<'_> {
         TokenPiece::Blanks { lines, after }
     }
 
-    /// A run of signs, with the blank before it; a sign that stands alone goes with a word that follows.
+    /// A run of signs, with the blank before it; a single sign goes with a word that follows.
     fn signs(&mut self, before: WordPrefix) -> TokenPiece {
         let after_blank = before == WordPrefix::Blank;
         let (mut last, mut count, mut quoting) = (' ', 0, 0);

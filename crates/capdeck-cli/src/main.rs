@@ -1,7 +1,9 @@
 //! The `capdeck` binary: arguments, settings, commands, printing, exit codes.
 //!
-//! Read `commands.rs` first. Each command is a thin function from resolved values to what the printer
-//! shows. Nothing here knows how a backend works or what a protocol message looks like.
+//! The main types are [`settings::CommandSettings`] (files, variables and flags, resolved), [`printer::Printer`] (the only
+//! one that prints) and [`errors::CommandFailure`] (an error with its hint and exit code). Start with `commands.rs`, the
+//! table of all commands. Each command is a thin function from resolved values to what the printer shows. Nothing here
+//! knows how a backend works or what a protocol message looks like.
 
 mod args;
 mod arguments;

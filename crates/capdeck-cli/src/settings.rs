@@ -273,7 +273,7 @@ fn user_roots(config_dir: &Path, is_chosen: bool, env: &EnvVars, here: &Path) ->
     roots
 }
 
-/// Where CMP tools live, the shared place first and what the variable names last. They are the person's whatever deck was
+/// Where CMP tools live, the shared place first and what the variable names last. They are the person's, whatever deck was
 /// named, as they are installed apart from any deck.
 fn cmp_roots(env: &EnvVars, here: &Path) -> Vec<DeckRoot> {
     let own = env.home.as_ref().map(|home| home.join(".cmp/tools"));

@@ -1,4 +1,4 @@
-//! Checking files and folders that a person names, wherever they are.
+//! Checking files and folders that a person names, inside or outside the deck.
 
 use std::{
     fs,

@@ -82,7 +82,7 @@ impl Deck {
     }
 }
 
-/// Where files stand: whose they are, in which set, and through which folders that set was reached.
+/// The origin of files: whose they are, in which set, and through which folders that set was reached.
 #[derive(Debug, Clone)]
 pub(crate) struct LoadScope {
     pub(crate) owner: RootOwner,

@@ -34,7 +34,7 @@ pub struct DeckConfig {
     pub runs: RunConfig,
     /// What happens when a script carries data from one capability into a changing call of another.
     pub flow: FlowMode,
-    /// What a project demands at least of `flow`, whatever else is said.
+    /// The minimum of `flow` that a project demands; nothing lowers it.
     pub least_flow: FlowMode,
     /// True when results teach what tools answer.
     pub observed_shapes: bool,
@@ -42,7 +42,7 @@ pub struct DeckConfig {
     pub policy: CallPolicy,
     /// How closely definitions are watched where a capability does not say.
     pub pins: PinMode,
-    /// What a project demands at least, whatever else is said.
+    /// The minimum that a project demands; nothing lowers it.
     pub least_pins: PinMode,
     /// Parts of the deck by name.
     pub views: BTreeMap<String, ViewConfig>,

@@ -1,4 +1,4 @@
-//! A pattern for names: `*` stands for any letters, `?` for one.
+//! A pattern for names: `*` matches any letters, `?` one.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ impl Glob {
         !self.0.contains(['*', '?'])
     }
 
-    /// Whether the whole name fits. Takes time in proportion to both lengths at worst, whatever the pattern.
+    /// Whether the whole name fits. Takes time in proportion to both lengths at worst, for every pattern.
     pub fn matches(&self, name: &str) -> bool {
         let pattern: Vec<char> = self.0.chars().collect();
         let name: Vec<char> = name.chars().collect();

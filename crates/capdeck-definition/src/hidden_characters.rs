@@ -1,6 +1,6 @@
 //! Characters that a model reads and a person does not see: zero-width, bidirectional, tag and other invisible ones.
 //!
-//! Some invisible characters belong where they stand: joiners inside emoji and inside words of scripts that need
+//! Some invisible characters are legitimate: joiners inside emoji and inside words of scripts that need
 //! them, variation selectors after what they vary. Those are not reported.
 
 use serde::{Deserialize, Serialize};
@@ -110,7 +110,7 @@ fn is_space(byte: u8) -> bool {
     matches!(byte, b'\t' | b'\n' | b'\r')
 }
 
-/// The kind of a character that can be hidden, whatever is around it.
+/// The kind of a character that can be hidden, regardless of its neighbours.
 fn kind_of(letter: char) -> Option<HiddenKind> {
     use HiddenKind::{Bidirectional, Control, Invisible, Tag, VariationSelector, ZeroWidth};
     match letter {

@@ -1,6 +1,8 @@
 //! The file formats: text in, [`Definition`]s and [`Diagnostic`]s out.
 //!
-//! Read [`Definition`] first, then [`Deck`], which holds everything that was read from a deck's roots.
+//! The main types are [`Definition`] (one capability as it is declared), [`Deck`] (everything that was read from a deck's
+//! roots) and [`Diagnostic`] (a problem with its place and its fix). Start with `deck.rs`, which reads the roots; a file
+//! goes from there through `load.rs` and `parsed_file.rs` to the module of its format.
 //!
 //! This crate never runs anything, never opens a socket, never looks at the environment and knows
 //! nothing of what is connected. A broken file is a value, not an error.

@@ -14,7 +14,7 @@ pub(crate) const ORIGIN: &str = "^https?://(?![^/?#]*@)[^/?#]+/?$";
 /// How a provider of sign-ins calls itself: an address over HTTPS, or on this machine, without a query.
 pub(crate) const ISSUER: &str =
     r"^(https://[^/?#@\s]+|http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?)(/[^?#\s]*)?$";
-/// What stands behind the `@` of an address.
+/// The part of an address after the `@`.
 pub(crate) const DOMAIN: &str = r"^[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)+$";
 pub(crate) const WEB_ADDRESS: &str = r"^https?://[^/?#@\s]+(/[^?#\s]*)?$";
 

@@ -29,13 +29,13 @@ pub struct PolicyRule {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "About")]
 pub struct RuleCondition {
-    /// The capability's id, or that of a set around it. `*` stands for any letters.
+    /// The capability's id, or that of a set around it. `*` matches any letters.
     pub capability: Option<Glob>,
-    /// The tool's own name. `*` stands for any letters.
+    /// The tool's own name. `*` matches any letters.
     pub tool: Option<Glob>,
     /// What the tool itself says it is.
     pub annotation: Option<ToolAnnotation>,
-    /// What the client calls itself. `*` stands for any letters.
+    /// What the client calls itself. `*` matches any letters.
     pub principal: Option<Glob>,
 }
 

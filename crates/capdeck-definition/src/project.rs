@@ -57,7 +57,7 @@ pub(crate) fn has_capability_file(dir: &Path) -> bool {
     CAPABILITY_FILE_NAMES.iter().any(|name| dir.join(name).is_file())
 }
 
-// Agents act on skills, and a variable may stand in a command, so changing one needs trust again.
+// Agents act on skills, and a command may use a variable, so changing one needs trust again.
 /// How many files are looked at; a folder with more counts as changed by its number alone.
 const MAX_HASHED_FILES: usize = 10_000;
 

@@ -29,7 +29,7 @@ pub(crate) struct BackendCheck<'a> {
     pub(crate) base_dir: &'a Path,
     /// Config files may not point above their own folder.
     pub(crate) is_config: bool,
-    /// Whether the file's own `auth` stands in for a missing one.
+    /// Whether the file's own `auth` replaces a missing one.
     pub(crate) has_shared_auth: bool,
     pub(crate) findings: &'a mut FileFindings,
 }

@@ -139,7 +139,7 @@ pub struct OidcConfig {
     #[schemars(length(min = 1, max = 60))]
     pub label: Option<String>,
     /// Domains such as `example.com`: a person with a verified address there becomes a member with the first sign-in. Without
-    /// any, only those are let in whom an admin made operators.
+    /// any, only operators that an admin created may sign in.
     #[serde(default)]
     #[schemars(inner(regex(pattern = pattern::DOMAIN)))]
     pub new_members: Vec<String>,

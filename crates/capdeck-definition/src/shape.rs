@@ -61,7 +61,7 @@ pub(crate) struct BlockFields {
     pub(crate) runtime: Option<RuntimeRequirements>,
 }
 
-/// What a capability has whatever its backend; for the child of a plural file, all of it is optional.
+/// What a capability of any backend has; for the child of a plural file, all of it is optional.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ChildFields")]
@@ -91,7 +91,7 @@ pub(crate) struct EntryFields {
     block: BlockFields,
 }
 
-/// How a capability is presented and prepared, wherever it is declared.
+/// How a capability is presented and prepared, in every kind of file.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Presentation")]

@@ -52,7 +52,7 @@ enum ViolationSubject {
 impl SchemaViolation {
     /// Whether the violation is about a key that its mapping does not have.
     ///
-    /// One that stands for a missing key is more than that: the missing key is not reported again.
+    /// False for a typing error of a missing key: that report covers both.
     pub(crate) fn is_merely_unknown_key(&self) -> bool {
         matches!(self.about, ViolationSubject::Unknown { stands_for_missing: false, .. })
     }
@@ -119,7 +119,7 @@ pub(crate) fn is_singular_cli(value: &ValueNode) -> bool {
     };
     match value.get("actions") {
         Some(actions) => !reserved_child(actions),
-        // Children have `actions` of their own, whatever they are called.
+        // Children with any name have `actions` of their own.
         None => {
             value.entries().values().all(|entry| entry.value.get("actions").is_none())
                 && value.entries().keys().any(|key| nearest_key(key, ["actions"]).is_some())

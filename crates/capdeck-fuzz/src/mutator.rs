@@ -2,7 +2,7 @@
 
 use crate::{RandomSource, json_mutation::mutate_json};
 
-/// Bytes and texts that parsers get wrong, whatever the format.
+/// Bytes and texts that parsers of many formats get wrong.
 const NASTY: &[&[u8]] = &[
     b"\0",
     b"\r\n",

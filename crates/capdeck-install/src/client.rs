@@ -36,7 +36,7 @@ pub struct AgentClient {
     pub is_desktop_app: bool,
 }
 
-/// Whom an entry is for.
+/// The users of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClientScope {

@@ -31,7 +31,7 @@ pub enum DocumentStep {
     Index(usize),
 }
 
-/// A text that is not what its format asks for. The file it came from must not be written.
+/// A text that its format does not allow. The file it came from must not be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]
 pub struct SyntaxError {

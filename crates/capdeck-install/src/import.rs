@@ -12,7 +12,7 @@ use crate::{
     secrets::{has_login, looks_secret},
 };
 
-/// A server that can be taken over.
+/// A server that can be imported.
 #[derive(Debug)]
 pub struct ImportedServer {
     /// What it is called in the agent's file.

@@ -1,7 +1,11 @@
 //! What Capdeck writes into files that are not its own: agents' configuration, skills, rules, hooks, packages.
 //!
-//! Every write is planned first, so that it can be shown; atomic; recorded; and can be taken back without touching what
-//! others wrote. Nothing here knows a host, a connection or a protocol.
+//! The main types are [`ProjectInstaller`] (the content of a capability file in the files of agents), [`ClientEntryPlan`]
+//! (Capdeck's entry in an agent's configuration) and [`CapabilityPackage`] (a capability from another place). Start with
+//! `project.rs`, or with `connect.rs` for the smallest complete plan.
+//!
+//! Every write is planned first, so that it can be shown; it is atomic and recorded, and can be undone without changing
+//! what others wrote. Nothing here knows a host, a connection or a protocol.
 
 mod atomic_file;
 mod client;

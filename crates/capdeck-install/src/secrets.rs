@@ -104,7 +104,7 @@ pub(crate) fn mask(text: &str) -> String {
     masked
 }
 
-/// A key or a value of a configuration file, whatever its format.
+/// A key or a value of a configuration file of any format.
 struct ConfigWord<'a> {
     text: &'a str,
     range: std::ops::Range<usize>,

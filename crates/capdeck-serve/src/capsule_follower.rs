@@ -1,6 +1,6 @@
 //! Revokes the grants and the shares of capsules that their holders may no longer use.
 //!
-//! Grants of deleted capsules are revoked wherever they were deleted: over HTTP, by a command, or while no host was running.
+//! Revokes grants of deleted capsules, whether deleted over HTTP, by a command, or while no host was running.
 //! Access is bound to a capsule's uid, so correctness does not depend on when this runs. A share is valid only as long as its
 //! creator can share the capsule.
 

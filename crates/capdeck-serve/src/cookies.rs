@@ -5,7 +5,7 @@ use std::{fmt::Write as _, time::Duration};
 use http::{HeaderMap, HeaderValue, header};
 use sha2::{Digest as _, Sha256};
 
-/// A cookie of a person. The `__Host-` prefix makes browsers take it over HTTPS only, for this host only, whatever another
+/// A cookie of a person. The `__Host-` prefix makes browsers accept it over HTTPS only, for this host only, whatever another
 /// name of the domain says. Without HTTPS, on this machine itself, browsers take no prefixed cookie.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProtectedCookie {

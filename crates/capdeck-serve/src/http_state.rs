@@ -39,7 +39,7 @@ pub(crate) struct HttpState {
     pub(crate) mode: ServeAuthMode,
     pub(crate) registry: Result<Registry, RegistryUnavailable>,
     pub(crate) seal: FormSeal,
-    /// Credentials that opened nothing, whatever they were sent to.
+    /// Invalid credentials, counted over all endpoints.
     pub(crate) failures: Arc<FailedCredentials>,
     /// What operators sign in with who have no key of their own.
     pub(crate) key: Option<AdminKey>,

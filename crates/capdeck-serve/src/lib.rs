@@ -1,7 +1,8 @@
 //! The edges of the host: MCP over stdio and HTTP, the REST API, the dashboard, the shell socket, health and metrics.
 //!
-//! Read [`serve_stdio`] and [`HttpServer`] first. `capdeck-host` decides what a request means; this crate translates its
-//! responses (`mcp`, `shell`) and moves bytes (`transport`).
+//! The main types are [`HttpServer`], [`ToolShell`] (calls from a terminal) and [`SharedCapsuleService`] (capsules that
+//! several processes use). Start with [`serve_stdio`], the shortest path, then [`HttpServer`]. `capdeck-host` decides what
+//! a request means; this crate translates its responses (`mcp`, `shell`) and moves bytes (`transport`).
 //!
 //! This crate never reads definition files and knows nothing of how a backend works.
 

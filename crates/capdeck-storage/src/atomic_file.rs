@@ -18,7 +18,7 @@ pub const TEMPORARY_PREFIX: &str = ".tmp";
 pub enum FileReaders {
     /// Its owner, and folders that are made for it are the owner's too.
     Owner,
-    /// Those who may read the file that is replaced; for a new one, those whom the umask allows.
+    /// The readers of the replaced file; for a new one, those that the umask allows.
     Unchanged,
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use crate::folder::{folder_of, make_private_folder};
 
-/// The lock of a file. It ends when it is dropped, and with the process in whatever way that ends.
+/// The lock of a file. It ends when it is dropped, and with the process, even a killed one.
 #[derive(Debug)]
 pub struct FileLock(#[expect(dead_code, reason = "the lock ends with the file")] File);
 

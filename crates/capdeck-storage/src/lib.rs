@@ -1,7 +1,8 @@
 //! What every store of this host is built from: files that are replaced in one step, locks across processes, and the
 //! clock that stamps records. It knows no format and no store.
 //!
-//! Start with [`replace_file`]. A kill or a power cut at any instant leaves the old file or the new one, never a part.
+//! The main types are [`StagedFile`] (a synced file that is not yet at its place), [`FileLock`] and [`WallClock`]. Start
+//! with [`replace_file`]. A kill or a power cut at any instant leaves the old file or the new one, never a part.
 
 mod atomic_file;
 mod clock;

@@ -1,4 +1,4 @@
-//! What tests of other crates stand on: real programs that misbehave on request, isolated folders,
+//! What tests of other crates use: real programs that misbehave on request, isolated folders,
 //! and raw JSON-RPC clients that keep the text they receive.
 //!
 //! Read [`FakePlan`] for what the fake server can do, then [`TestDirs`] and [`CapdeckRun`] for running the

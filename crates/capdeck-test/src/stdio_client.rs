@@ -138,7 +138,7 @@ impl StdioClient {
         }
     }
 
-    /// The next line exactly as it came, whatever it is.
+    /// The next line exactly as it came.
     pub fn next_line(&mut self) -> String {
         self.lines.recv_timeout(self.timeout).expect("the server writes a line")
     }

@@ -5,7 +5,7 @@ use capdeck_test::{
     workflows::{ToolView, WORKFLOWS, WorkflowFigures, WorkflowRun},
 };
 
-/// Characters stand in for tokens: what matters here is that the work gets done.
+/// Characters are counted instead of tokens: what matters here is that the work gets done.
 fn runs(way: ToolView) -> Vec<WorkflowRun> {
     let capdeck = built_binary("capdeck-cli", "capdeck");
     WORKFLOWS.iter().map(|workflow| workflow.run(&capdeck, way, &str::len)).collect()

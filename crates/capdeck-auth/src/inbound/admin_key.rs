@@ -111,7 +111,7 @@ impl AdminKey {
         Self::new(Secret::new(line)).map(Some)
     }
 
-    /// Whether this is the key, or the line of its file. Compares in the same time whatever the value is.
+    /// Whether this is the key, or the line of its file. Compares in constant time.
     pub fn is(&self, given: &str) -> bool {
         self.hash.is(&TokenHash::of(pasted(given)))
     }

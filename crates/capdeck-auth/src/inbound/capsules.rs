@@ -52,7 +52,7 @@ impl CapsuleOwnerService<'_> {
             .await
     }
 
-    /// Gives a capsule that was just made to the program that made it, and to the operator whom it works for. It may
+    /// Gives a capsule that was just made to the program that made it, and to the operator it works for. It may
     /// decide about it, too. A capsule that has an owner already is refused.
     pub async fn claim(
         self,
@@ -114,7 +114,7 @@ impl CapsuleOwnerService<'_> {
         owners.chain(grants).chain(requests).chain(rules).map(str::to_owned).collect()
     }
 
-    /// Ends what is about capsules that are gone, wherever they were deleted. Records of version 0.1, which name a capsule by
+    /// Ends what is about deleted capsules, also of those deleted by another process. Records of version 0.1, which name a capsule by
     /// its id alone, are bound to the capsule that has the id, unless they are older than it. Nothing is written where
     /// nothing changes.
     ///

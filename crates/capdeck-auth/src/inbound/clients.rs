@@ -237,7 +237,7 @@ pub struct PrincipalRecord {
     pub created_at: Timestamp,
 }
 
-/// For whom something is asked.
+/// The client or person that a request is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GrantRecipient {
     /// A known principal.

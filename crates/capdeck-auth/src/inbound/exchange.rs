@@ -139,7 +139,7 @@ impl RegistryTransaction<'_> {
         let refused = |reason| RegistryError::token(TokenRefusal::InvalidGrant, reason);
         let client = self.state.proven_client(&redemption.client, self.now)?;
         let hash = TokenHash::of(redemption.code.expose());
-        // A code is used up by showing it, whatever else is wrong.
+        // A code is used up by sending it, even in an invalid request.
         let code = self.volatile.codes.lock().remove(&hash);
         let Some(code) = code.filter(|code| self.now < code.expires_at) else {
             let came_of = |one: &Credential| {

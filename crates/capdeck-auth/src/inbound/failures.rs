@@ -1,6 +1,6 @@
 //! Credentials that open nothing: counted by sender and by class, so that guessing is slow and leaves a trace.
 //!
-//! Tokens that this host generates are looked up by their hash whatever was counted: they cannot be guessed, so the right one
+//! Tokens that this host generates are looked up by their hash regardless of the count: they cannot be guessed, so the right one
 //! of a colleague at the sender's address is never refused. A short admin key can be guessed. While its class backs off, it is
 //! not compared at all, because an answer would be an oracle (`docs/design/046-failed-credentials.md`).
 
@@ -167,7 +167,7 @@ const GENERATED_FACTOR: u32 = 4;
 /// The class of a credential, by its form. Failures of one class do not slow down another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CredentialClass {
-    /// The admin key, and whatever has no form of its own.
+    /// The admin key, and every text without a known form.
     AdminKey,
     AccessToken,
     RefreshToken,
@@ -195,7 +195,7 @@ impl CredentialClass {
             (TokenKind::ClientSecret, Self::ClientSecret),
             (TokenKind::Code, Self::AuthorizationCode),
         ];
-        // The whole form counts, not only its start: a short text may be a guess of a short admin key, whatever it starts with.
+        // The whole form counts, not only its start: a short text may be a guess of a short admin key with any start.
         if let Some((_, class)) = kinds.into_iter().find(|(kind, _)| kind.fits(text)) {
             return class;
         }

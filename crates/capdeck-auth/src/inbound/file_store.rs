@@ -167,7 +167,7 @@ impl RegistryFileStore {
         })
     }
 
-    /// The content of a file, or what stands for a missing one.
+    /// The content of a file, or the value for a missing one.
     fn load_file<T: DeserializeOwned + Default>(&self, name: &str) -> Result<T, OpenRegistryError> {
         let path = self.folder.join(name);
         let bytes = read_if_exists(&path).map_err(|error| disk(&path, &error))?;
@@ -175,7 +175,7 @@ impl RegistryFileStore {
         Ok(parse::<CollectionFile<T>>(&path, &bytes)?.items)
     }
 
-    /// Replaces files, all or none. Once this succeeded the change stays, whatever happens to the process.
+    /// Replaces files, all or none. Once this succeeded the change stays, even after a crash.
     fn write(&mut self, texts: FileTexts) -> RegistryResult<()> {
         if let [(name, text)] = &Vec::from_iter(&texts)[..]
             && !self.has_change

@@ -45,7 +45,7 @@ fn fits(wanted: Option<&String>, found: Option<&str>) -> bool {
 }
 
 impl AccessGrantService<'_> {
-    /// Requests, as they stand now.
+    /// Requests, in their current states.
     pub fn requests(
         self,
         query: &RequestQuery,

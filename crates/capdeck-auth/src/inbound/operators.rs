@@ -336,10 +336,10 @@ impl OperatorService<'_> {
     }
 }
 
-/// Who may become a member by signing in. By default no one: operators are those whom an admin made.
+/// Who may become a member by signing in. By default no one: an admin creates operators.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SignUpDomains {
-    /// What has to stand behind the `@` of an address that the provider verified, whole.
+    /// The domain that a verified address must have after its `@`, compared whole.
     pub domains: Vec<String>,
 }
 

@@ -146,7 +146,7 @@ each_collection!(define_records);
 #[derive(Debug, Clone)]
 pub struct LastUseTime(Arc<AtomicI64>);
 
-/// Stands for "never".
+/// Means "never".
 const NEVER_USED: i64 = i64::MIN;
 
 impl LastUseTime {

@@ -7,7 +7,7 @@ use url::{Host, Url};
 /// Which redirects clients may register. Empty lists mean every safe one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RedirectPolicy {
-    /// Hosts that `https` redirects may name; a leading `*.` stands for every name below.
+    /// Hosts that `https` redirects may name; a leading `*.` matches every name below.
     pub hosts: Vec<String>,
     /// Schemes of programs on a person's machine, such as `cursor`.
     pub native_schemes: Vec<String>,

@@ -23,7 +23,7 @@ pub struct GrantRequest {
     pub client_name: String,
     /// Who asked: the id of an operator, a principal or a client.
     pub requested_by: String,
-    /// For whom.
+    /// The client or person that it is for.
     pub principal: String,
     pub target: GrantTarget,
     pub scopes: Scopes,
@@ -94,7 +94,7 @@ impl RequestStatus {
 }
 
 impl GrantRequest {
-    /// As it stands at this time: without a decision it is over by itself.
+    /// Its state at this time: a request without a decision expires by itself.
     pub(super) fn at(mut self, now: Timestamp) -> Self {
         self.status = self.status_at(now);
         self
@@ -135,7 +135,7 @@ impl GrantRequest {
 }
 
 impl AccessGrantService<'_> {
-    /// A request by id, as it stands now.
+    /// A request by id, in its current state.
     pub fn request(self, id: &str) -> Option<GrantRequest> {
         let found = self.registry.state().requests.get(id).cloned();
         found.map(|request| request.at(self.registry.now()))
@@ -197,7 +197,7 @@ impl AccessGrantService<'_> {
 }
 
 impl RegistryTransaction<'_> {
-    /// A request as it stands now, which the event names.
+    /// The current state of a request, which the event names.
     pub(super) fn known_request(&mut self, id: &str) -> RegistryResult<GrantRequest> {
         let request = self.state.requests.require(id)?.at(self.now);
         self.event.subject = request.subject();

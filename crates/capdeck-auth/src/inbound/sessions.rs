@@ -60,7 +60,7 @@ impl OperatorSession {
         self.csrf.expose()
     }
 
-    /// Whether a request brought it. Compares in the same time whatever the value is.
+    /// Whether a request brought it. Compares in constant time.
     pub fn has_csrf(&self, given: &str) -> bool {
         self.csrf().as_bytes().ct_eq(given.as_bytes()).into()
     }
@@ -129,7 +129,7 @@ impl SessionService<'_> {
         if let Some(admin) = admin {
             self.use_admin_key(admin);
         }
-        // The key of an operator cannot be guessed, so it is looked up whatever failed before.
+        // The key of an operator cannot be guessed, so it is looked up even after failures.
         let operator = match self.registry.operators().by_key(key) {
             Some(operator) => operator,
             None => match self.registry.failed_credentials().check_admin_key(address, admin, key) {
@@ -149,7 +149,7 @@ impl SessionService<'_> {
             .await
     }
 
-    /// Begins a session for a person whom a provider vouches for, if an operator is bound to the account, or newcomers like
+    /// Begins a session for an authenticated account of the provider, if an operator is bound to it, or newcomers like
     /// this are let in. An operator who is known by an address only is bound to the account with this.
     pub async fn sign_in_identity(
         self,

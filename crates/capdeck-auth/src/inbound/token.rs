@@ -71,7 +71,7 @@ impl TokenHash {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// Compares in the same time whatever the values are.
+    /// Compares in constant time.
     pub(super) fn is(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
     }

@@ -139,7 +139,7 @@ async fn an_approver_cannot_approve_what_came_from_their_address_or_browser() {
             false => assert_eq!(decided, Ok(None), "{from} {decides}"),
         }
     }
-    // The one who has an account beside it uses the same browser, wherever that browser is.
+    // The person who also has an account uses the same browser, at any address.
     let browser = |caller: EventCaller| caller.in_browser(Some("hash".to_owned()));
     let asked = registry
         .grants()

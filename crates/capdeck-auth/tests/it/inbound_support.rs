@@ -1,4 +1,4 @@
-//! A registry in a folder of its own, with a clock that stands still until it is moved.
+//! A registry in a folder of its own, with a clock that a test moves.
 
 use std::{
     path::PathBuf,

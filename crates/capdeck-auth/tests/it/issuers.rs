@@ -53,7 +53,7 @@ async fn a_definition_that_is_changed_back_finds_its_sign_in_again() {
     assert_eq!(second.needed(), SignInRefusal::OtherSignIn { reason });
     consent(&pair.second, &second).await;
 
-    // Both stand side by side, in one file.
+    // Both are in one file.
     pair.folder.file();
     assert_eq!(token(&second).await.as_deref(), Some("canary-second-1"));
     assert_eq!(token(&first).await.as_deref(), Some("canary-access-1"));
@@ -136,7 +136,7 @@ async fn signing_out_without_a_named_issuer_leaves_nothing() {
     pair.server.fails("/revoke", 503, json!({}));
     let outcome = pair.at(None).sign_out().await.unwrap();
     assert!(outcome.was_signed_in);
-    // One service could be told, and the other one's answer is what there is to know.
+    // One service could be reached, so the outcome is the other one's answer.
     assert!(matches!(outcome.revocation, RevocationOutcome::Failed { .. }), "{outcome:?}");
     assert_eq!(pair.second.asked("/revoke").len(), 2);
     for mock in [&pair.server, &pair.second] {

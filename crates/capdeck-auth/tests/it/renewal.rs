@@ -27,7 +27,7 @@ async fn twelve_callers_with_one_old_token_renew_it_once() {
     let (mock, folder) = (Mock::start().await, Folder::new());
     let first = ending(&mock, &folder).await;
     mock.grants("canary-access-2", Some("canary-refresh-2"), 3600);
-    // Two of them stand for two processes: they share nothing but the file.
+    // Two of them act as two processes: they share only the file.
     let second = folder.sign_in(mock.settings());
     let mut callers = JoinSet::new();
     for number in 0..12 {

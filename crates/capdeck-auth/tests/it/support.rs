@@ -142,7 +142,7 @@ async fn answer(
     let (status, body) = found.unwrap_or((404, Value::Null));
     let response = Response::builder().status(status);
     match body.as_str() {
-        // A text stands for where a redirect leads.
+        // A text is the target of a redirect.
         Some(place) => response.header("location", place).body(Body::empty()).unwrap(),
         None => response.body(Body::from(body.to_string())).unwrap(),
     }

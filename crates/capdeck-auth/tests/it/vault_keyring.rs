@@ -90,7 +90,7 @@ fn a_key_moves_into_the_keyring_changes_there_and_comes_back() {
     assert_eq!(place.show().as_deref(), Ok("canary-1"));
     place.vault().set("OTHER", &Secret::new("canary-2")).unwrap();
 
-    // Without being told otherwise it stays there, and the old one goes.
+    // By default it stays there, and the old one goes.
     let changed = place.vault().rekey(None).unwrap();
     assert_eq!((changed.files, changed.home), (2, KeyLocation::Keyring));
     assert_ne!(changed.key, moved.key);

@@ -1,7 +1,7 @@
 //! Puts a call's arguments into a declared command: `$input.path` inside strings, or `{name}` in the words of a
 //! capability file, where `${Name}` is a variable of the project.
 //!
-//! Each declared string or word stays one argument of the program, whatever the value holds: there is no shell to read
+//! Each declared string or word stays one argument of the program with any value: there is no shell to read
 //! spaces, quotes or `;`. A value that begins an argument passes the guard against options. What a caller gives is never
 //! looked at for variables, and a variable's value never for placeholders.
 

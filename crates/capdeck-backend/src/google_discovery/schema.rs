@@ -150,7 +150,7 @@ pub(super) fn number(value: &Value) -> Option<Number> {
     }
 }
 
-/// The default, which documents write as text whatever its type. One that does not fit the type is left out.
+/// The default, which documents write as text for every type. One that is invalid for the type is left out.
 fn default_value(members: &Map<String, Value>) -> Option<Value> {
     let default = members.get("default")?;
     let value = match (members.get("type").and_then(Value::as_str)?, default) {

@@ -57,7 +57,7 @@ impl ServerSubscriptions {
             }
         };
         if method == UNSUBSCRIBE {
-            // The subscription is removed whatever the server answers.
+            // The subscription is removed with every answer of the server.
             self.watched.lock().remove(&uri);
             self.notify_server(session, method, &uri, params, context).await?;
         } else if !self.watched.lock().contains(&uri) {

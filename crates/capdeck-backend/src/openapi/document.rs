@@ -23,7 +23,7 @@ const MAX_BYTES: u64 = 64 * 1024 * 1024;
 pub(super) struct OpenApiDocument {
     pub(super) version: OpenApiVersion,
     files: Vec<Value>,
-    /// What a reference's file part leads to, for each file it stands in. Errors are reported where a reference is followed.
+    /// What a reference's file part leads to, for each file with references. Errors are reported where a reference is followed.
     links: HashMap<(usize, String), Result<usize, String>>,
 }
 
@@ -168,7 +168,7 @@ impl<'a> OpenApiNode<'a> {
         self.value.get("$ref")?.as_str()
     }
 
-    /// Tells values apart by where they stand, not by what they say.
+    /// Identifies values by their address in memory, not by their content.
     pub(super) fn identity(self) -> usize {
         std::ptr::from_ref(self.value).addr()
     }

@@ -246,7 +246,7 @@ impl OperationFilter {
     }
 }
 
-/// `*` stands for any text and `?` for one character. A pattern is compared with the operation's id, with
+/// `*` matches any text and `?` one character. A pattern is compared with the operation's id, with
 /// `METHOD /path`, and with `tag:NAME` for each of its tags.
 fn matches_glob(pattern: &str, name: &str) -> bool {
     Glob::new(pattern.trim()).matches(name)

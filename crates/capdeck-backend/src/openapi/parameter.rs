@@ -90,7 +90,7 @@ pub(super) fn read<'a>(
         described_format(document, node, location)?
     };
     let parameter = OpenApiParameter { name: name.to_owned(), location, format };
-    // A path with a hole in it is no path, whatever the description says.
+    // A path parameter is required even when the description says otherwise.
     let is_required = location == ParameterLocation::Path || node.is_true("required");
     Ok(ParameterEntry::Parameter(ParameterDescription { parameter, is_required, schema, node }))
 }

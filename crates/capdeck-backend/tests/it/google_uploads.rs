@@ -175,7 +175,7 @@ async fn a_session_elsewhere_gets_the_content_without_credentials() {
     assert_eq!(opening.header("authorization"), Some("Bearer canary-token"));
     assert_eq!(piece.header("authorization"), Some("Bearer canary-token"));
 
-    // Plain http to another server is refused, whatever the API says.
+    // Plain http to another server is refused, even when the API names it.
     google.has_sessions_at(&elsewhere.url);
     let error = deck.call(block, "things.load", arguments).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::DownstreamProtocolError);

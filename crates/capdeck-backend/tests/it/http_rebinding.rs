@@ -209,7 +209,7 @@ async fn a_description_is_fetched_elsewhere_without_credentials() {
     assert_is_only_a_greeting(&cut.await.unwrap().1);
 }
 
-/// The first message of TLS, which says whom it wants to talk to and nothing else.
+/// The first message of TLS, which names the server it wants to reach and nothing else.
 fn assert_is_only_a_greeting(sent: &[u8]) {
     assert_eq!(sent.first(), Some(&0x16));
     assert!(!String::from_utf8_lossy(sent).contains("canary"));

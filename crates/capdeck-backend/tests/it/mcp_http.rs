@@ -56,7 +56,7 @@ async fn an_undeclared_transport_falls_back_to_the_older_one() {
     assert!(error.message.starts_with("`thing` answered with HTTP status 4"), "{error}");
 }
 
-/// Entries of other clients hold `Authorization` beside other headers, with whatever scheme.
+/// Entries of other clients hold `Authorization` beside other headers, with any scheme.
 #[tokio::test]
 async fn a_whole_authorization_header_is_sent_and_kept_secret() {
     let header = ("authorization".to_owned(), "Basic canary-1234".to_owned());

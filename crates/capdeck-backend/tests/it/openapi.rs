@@ -78,7 +78,7 @@ async fn operations_are_listed_and_called() {
     assert_eq!(reported["method"], "GET");
     assert_eq!(reported["target"], "/v1/repos/a%2Fb/issues?labels=x,y%20z");
     assert_eq!(reported["headers"]["x-api-version"], "2022-11-28");
-    // The token is sent, and not told to anyone when the server repeats it.
+    // The token is sent, and redacted when the server repeats it.
     assert_eq!(reported["headers"]["authorization"], "Bearer [redacted]");
 
     let arguments =

@@ -99,7 +99,7 @@ async fn a_server_that_echoes_its_credentials_is_scrubbed() {
     .await;
     for (path, limit) in [("/ok", 200_000), ("/fail", 200_000), ("/cut", 40), ("/headers", 200_000)]
     {
-        // The token stands in the file itself this time.
+        // The token is in the file itself this time.
         let backend = json!({"kind": "http", "baseUrl": base, "maxResponseBytes": limit,
             "auth": {"type": "bearer", "token": CANARY},
             "actions": {"run": {"method": "GET", "path": path, "query": {"key": "$env:MY_TOKEN"}}}});

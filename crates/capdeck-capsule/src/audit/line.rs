@@ -44,7 +44,7 @@ pub struct AuditLogLine {
     pub bytes: Option<u64>,
     #[serde(default)]
     pub metadata: AuditOrigin,
-    /// Names a change of the capsule, so that its line is written once, whatever happens in between.
+    /// Names a change of the capsule, so that its line is written exactly once, even after a crash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change_id: Option<String>,
     /// When the line was written from the journal: the process that made the change ended before it wrote the line.

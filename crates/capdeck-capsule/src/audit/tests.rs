@@ -269,7 +269,7 @@ fn pruned_days_are_not_missed() {
     let pruned = chain.prune("2026-04-22".parse().unwrap()).unwrap();
     assert_eq!(pruned, PrunedLines { files: 2, lines: 4 });
     assert_eq!(folder.problems(), Vec::<String>::new());
-    // The newest file stays, whatever its day.
+    // The newest file stays, however old it is.
     assert_eq!(chain.prune("2030-01-01".parse().unwrap()).unwrap(), PrunedLines::default());
     chain.append(record("read")).unwrap();
     drop(chain);

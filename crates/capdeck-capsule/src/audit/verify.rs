@@ -29,7 +29,7 @@ pub struct AuditReport {
     pub problems: Vec<AuditProblem>,
 }
 
-/// A place where the trail is not what was written.
+/// A place where the trail was changed or is damaged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditProblem {
     pub file: String,
@@ -99,7 +99,7 @@ pub fn verify_audit(folder: &Path, prefix: &str) -> io::Result<AuditReport> {
     Ok(report)
 }
 
-/// Where a log is not what its head says.
+/// The differences between a log and its head.
 fn against_head(report: &AuditReport, head: &HeadRecord, at_head: Option<&str>) -> Vec<String> {
     let HeadRecord { first, seq, hash, .. } = head;
     let (Some(found_first), Some(found_last)) = (report.first_seq, report.last_seq) else {

@@ -202,7 +202,7 @@ fn scalar(text: &str) -> String {
     }
 }
 
-/// JSON in which everything that YAML does not take as it is stands as an escape.
+/// JSON in which everything that YAML does not accept unchanged is escaped.
 fn escaped(json: String) -> String {
     let is_taken = |letter: char| {
         !letter.is_control()

@@ -188,7 +188,7 @@ pub(crate) fn version_of(name: &str, format: BodyFormat) -> Option<u64> {
     number.parse().ok().filter(|version: &u64| *version > 0 && version.to_string() == number)
 }
 
-/// The address that a file below a scheme's folder stands for; `None` for one that is not a body.
+/// The address of a file below a scheme's folder; `None` for one that is not a body.
 pub(crate) fn uri_of(scheme: &Scheme, below: &Path) -> Option<Result<EntryUri, crate::UriError>> {
     let text = below.to_str()?.replace('\\', "/");
     let stem = text.strip_suffix(scheme.format.extension())?.strip_suffix('.')?;

@@ -51,7 +51,7 @@ impl LiveIndex {
     pub(super) fn catch_up(&self) {
         if self.is_behind()
             && let Some(mut index) = self.index.try_write()
-            // One that is still being made takes it in when it stands.
+            // An index that is still being built adds it when it is done.
             && let Some(index) = index.as_mut()
         {
             self.apply_updates(index);

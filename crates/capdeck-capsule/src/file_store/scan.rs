@@ -1,6 +1,6 @@
 //! Reads a capsule's files at the start, and finishes or undoes what a crash left half done.
 //!
-//! A body at its place makes a version stand; its absence makes a deletion stand. So:
+//! A body at its place commits a version; its absence commits a deletion. So:
 //! - a sidecar without a body is of a creation or deletion that was cut off: it goes;
 //! - a sidecar that does not fit its body, where the version before does: that version is put back;
 //! - a tombstone beside its entry: the deletion was cut off (or the entry was written again): it goes;

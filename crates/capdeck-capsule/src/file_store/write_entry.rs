@@ -256,7 +256,7 @@ impl StoreEngine {
             written_by_principal: author.principal.clone(),
             client: Some(author.claimed_client()),
             connection_id: author.connection.clone(),
-            // A later version is never dated before an earlier one, whatever the clock does.
+            // A later version is never dated before an earlier one, even when the clock goes back.
             written_at: previous.as_deref().map_or(now, |meta| meta.written_at.max(now)),
             commit_at_write: write.commit,
             file_anchors: anchors,
@@ -333,7 +333,7 @@ impl StoreEngine {
         if let Some(previous) = &previous {
             self.files.archive_version(&meta.uri, previous.version, scheme, &mut job.steps)?;
         }
-        // The body comes last: it is what makes the version stand. See `scan` for what is done with a half.
+        // The body comes last: it commits the version. See `scan` for what is done with a part.
         match &files.meta {
             None => {
                 place(frontmatter::join(&meta, &body).into_bytes(), files.body, &mut job)?;
@@ -433,7 +433,7 @@ fn idempotency(author: &CapsuleAuthor, key: &str, write: &StoreWrite) -> String 
         blob,
         ..
     } = write;
-    // A blob stands for itself by its hash.
+    // A blob is identified by its hash.
     let blob = blob.as_ref().map(|source| match source {
         BlobSource::Bytes { bytes, mime } => (Some(BlobId::of(bytes)), mime.as_str()),
         BlobSource::Pointer { id, mime } => (Some(id.clone()), mime.as_str()),

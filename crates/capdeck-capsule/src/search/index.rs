@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::{postings::TermPostings, words::each_word};
 use crate::{EntryMeta, EntryUri};
 
-/// How much a word counts by where it stands, and how many words usually stand there.
+/// The weight of a word by its field, and how many words the field usually has.
 struct FieldWeight {
     weight: f32,
     usual_length: f32,

@@ -53,7 +53,7 @@ impl TermPostings {
         }
     }
 
-    /// Where the term stands in the entry of a posting, in order.
+    /// The positions of the term in the entry of a posting, in order.
     pub(super) fn places(&self, posting: usize) -> PostingPositions<'_> {
         let bound =
             |at: usize| self.starts.get(at).map_or(self.places.len(), |start| *start as usize);

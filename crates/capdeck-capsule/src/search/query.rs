@@ -17,7 +17,7 @@ const MAX_PREFIX_TERMS: usize = 32;
 const MAX_TYPO_TERMS: usize = 8;
 /// Ideas taken from one question; agents sometimes paste a page.
 const MAX_QUERY_GROUPS: usize = 32;
-/// Letters from which on a beginning stands for longer words.
+/// Letters from which on a prefix matches longer words.
 const MIN_PREFIX_LENGTH: usize = 3;
 
 /// One idea of a question.
@@ -25,7 +25,7 @@ const MIN_PREFIX_LENGTH: usize = 3;
 pub(super) enum QueryGroup {
     /// Terms that express it, each with how much it counts.
     Word(Vec<(u32, f32)>),
-    /// Terms that must stand side by side.
+    /// Terms that must be adjacent.
     Phrase(Vec<u32>),
     /// A phrase with a word that nothing holds.
     Impossible,
@@ -77,7 +77,7 @@ fn exact(index: &EntryIndex, term: &str, present: impl Fn(u32) -> bool) -> Optio
     index.terms.get(term).copied().filter(|term| present(*term))
 }
 
-/// A term and what it may stand for; `asked` is how much longer words count at least.
+/// A term and its alternatives; `asked` is how much longer words count at least.
 fn expand(
     index: &EntryIndex,
     term: &str,

@@ -144,7 +144,7 @@ impl EntryIndex {
         }
     }
 
-    /// Documents in which the terms stand side by side, with the strength of the words together.
+    /// Documents in which the terms are adjacent, with the strength of the words together.
     fn with_phrase(&self, terms: &[u32], is_seen: &impl Fn(u32) -> bool) -> Vec<(u32, f32)> {
         let lists: Vec<_> =
             terms.iter().filter_map(|term| self.postings.get(*term as usize)).collect();

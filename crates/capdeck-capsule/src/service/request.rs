@@ -126,7 +126,7 @@ pub struct ListQuery {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SearchQuery {
-    /// Plain words; `"…"` is a phrase that must occur, `begin*` stands for longer words.
+    /// Plain words; `"…"` is a phrase that must occur, `begin*` matches longer words.
     pub query: String,
     #[serde(default)]
     pub scheme: Option<String>,

@@ -31,7 +31,7 @@ pub(super) enum MemberKind {
     Other,
 }
 
-/// What stands before a member and belongs to it.
+/// The headers before a member that belong to it.
 #[derive(Default)]
 struct ExtendedHeader {
     path: Option<String>,

@@ -18,7 +18,7 @@ pub trait AnchorProject: Send + Sync {
     fn head(&self) -> Option<CommitRef>;
 }
 
-/// How a cited file stands.
+/// The state of a cited file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnchorState {
@@ -31,7 +31,7 @@ pub enum AnchorState {
     Missing,
 }
 
-/// A cited file and how it stands.
+/// A cited file and its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "EntryAnchor")]
 pub struct CheckedAnchor {

@@ -27,7 +27,7 @@ pub(crate) struct RiskAssessment {
     pub(crate) contradicted: bool,
 }
 
-/// Classifies a body. A class that the writer gives stands; files the writer names are added to those found.
+/// Classifies a body. A class that the writer gives is kept; files the writer names are added to those found.
 pub(crate) fn classify(body: &str, given: Option<RiskClass>, named: &[String]) -> RiskAssessment {
     let mut anchors: Vec<String> = Vec::new();
     let named =

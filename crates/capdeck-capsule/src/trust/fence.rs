@@ -11,7 +11,7 @@ pub(super) const FOOTER_END: &str = "━━━━━━━━━━━━━━�
 
 /// Strokes in a row from which on a line could be taken for a fence.
 const FENCE: usize = 3;
-/// What stands before such a line in everything that is shown.
+/// The mark before such a line in everything that is shown.
 const FENCE_ESCAPE: char = '\\';
 
 /// A body with every look-alike of a band marked by a leading `\`. The stored bytes stay as they are.

@@ -1,4 +1,4 @@
-//! What stands around a body wherever it is shown: how to take it, and where it comes from.
+//! The frame around every shown body: how to treat it, and where it comes from.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! No valid address may cost anything but itself, whatever else is written.
+//! No valid address damages another, whatever else is written.
 
 use std::collections::BTreeMap;
 
@@ -177,7 +177,7 @@ async fn an_entry_called_like_a_part_of_the_store_costs_nothing() {
     let nested = [write("docs://a"), write("docs://a/x"), write("docs://a/x")];
     let purge = [Action::Purge(uri("docs://a"))];
     run(&[nested.as_slice(), purge.as_slice()].concat()).await;
-    // Longer than the two name fields of a tar header together, wherever it is cut.
+    // Longer than the two name fields of a tar header together, at any split.
     let long = [64, 64, 64, 5].map(|length| "n".repeat(length)).join("/");
     run(&[write(&format!("api-data://{long}"))]).await;
 }

@@ -200,7 +200,7 @@ async fn files_put_there_by_hand_are_entries_and_edits_are_seen() {
 #[tokio::test]
 async fn a_folder_that_cannot_be_written_can_be_read() {
     if rustix::process::geteuid().is_root() {
-        // Permissions do not hold root back, so a file stands where a folder is needed: nothing can be made there.
+        // Permissions do not hold root back, so a file is put where a folder is needed: nothing can be made there.
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("data"), "a file").unwrap();
         let error =

@@ -105,7 +105,7 @@ fn run_and_kill(folder: &Path, round: u64, audit: &str, random: u64, confirmed: 
     lines.for_each(|line| confirmed.note(&line));
 }
 
-/// Files may grow to a few kilobytes only, so sooner or later the disk refuses, wherever the writer is just then.
+/// Files may grow to a few kilobytes only, so sooner or later a write fails, at any step of the writer.
 #[test]
 fn a_disk_that_takes_no_more_loses_nothing_confirmed() {
     let folder = tempfile::tempdir().unwrap();

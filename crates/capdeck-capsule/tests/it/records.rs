@@ -101,7 +101,7 @@ async fn strict_recording_refuses_to_work_unrecorded() {
     let stage = Stage::with(StoreOptions { audit: AuditMode::Strict, ..options() }).await;
     let owner = stage.owner().await;
     let logs = stage.root().join("logs");
-    // Something that is no file stands where the day's log should be.
+    // A folder is at the place of the day's log.
     let today = format!("{}.jsonl", jiff::Timestamp::now().strftime("%Y-%m-%d"));
     let tomorrow = format!(
         "{}.jsonl",

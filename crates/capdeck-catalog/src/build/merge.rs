@@ -164,7 +164,7 @@ fn with_last_good(
         let is_higher = |(other, _): &(Arc<Definition>, Option<String>)| {
             other.member_of.is_none() && other.source.layer > layer
         };
-        // Members go after their set, wherever that goes. What has the same place keeps its order.
+        // Members go after their set. Entries with equal keys keep their order.
         let place = match &definition.member_of {
             Some(_) => (all.len(), false, true, None),
             None => {

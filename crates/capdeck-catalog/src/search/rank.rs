@@ -164,7 +164,7 @@ impl ToolIndex {
         limit: usize,
         scores: &[f32],
     ) -> ToolRanking {
-        // The head is always the same documents, whatever page is asked for: pages must fit together.
+        // The head is the same documents for every page, so that pages do not overlap.
         let capacity = limit.max(MAX_RERANKED_DOCUMENTS);
         let mut heap: BinaryHeap<RankCandidate> = BinaryHeap::with_capacity(capacity + 1);
         let mut total = 0;

@@ -1,6 +1,6 @@
 //! Reads the searchable texts out of raw JSON without building values, and passes over the rest.
 //!
-//! Indexing reads every schema of every tool, so this is where its time goes; and whatever a server
+//! Indexing reads every schema of every tool, so this is where its time goes; and whatever text a server
 //! puts into a schema must not stop the rest of it from being read.
 
 use std::{borrow::Cow, fmt, marker::PhantomData};
@@ -10,7 +10,7 @@ use serde::{
     de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 
-/// Texts as they stand in the JSON.
+/// Texts as they are in the JSON.
 pub(super) type JsonTexts<'a> = Vec<Cow<'a, str>>;
 
 /// The texts of an input schema's top level.
@@ -31,7 +31,7 @@ pub(super) struct SchemaParameters<'a> {
 #[derive(Default)]
 struct ParameterTexts<'a>(JsonTexts<'a>);
 
-/// A value that is read whatever its kind is.
+/// A value of any kind.
 #[derive(Default)]
 pub(super) struct LenientValue<T>(pub(super) T);
 

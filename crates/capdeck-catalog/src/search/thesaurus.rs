@@ -160,7 +160,7 @@ pub(super) fn expansions(term: &str) -> &'static [(String, f32)] {
     TABLE.get_or_init(build).get(term).map_or(&[], Vec::as_slice)
 }
 
-/// The one word that two neighbouring words stand for.
+/// The one word that two neighbouring words mean.
 pub(super) fn phrase(first: &str, second: &str) -> Option<&'static str> {
     PHRASES.iter().find(|(one, two, _)| *one == first && *two == second).map(|(_, _, word)| *word)
 }

@@ -318,7 +318,7 @@ fn unknown_flag(
     }
 }
 
-/// What the person wants done with the call, whatever the tool is.
+/// What the person wants done with the call, for every tool.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct ShellFlags {
     /// All arguments as one JSON object: the text itself, `@FILE`, or `-` for stdin. Other flags override it.

@@ -71,7 +71,7 @@ pub(super) fn read_items(
     Ok(vec![read_value(flag, text, &item)?])
 }
 
-/// JSON, whatever the schema says.
+/// JSON, for any type of the schema.
 pub(super) fn raw(flag: &str, text: &str) -> Result<Box<RawValue>, CommandFailure> {
     serde_json::from_str(text)
         .map_err(|error| CommandFailure::usage(format!("`{flag}` is not JSON: {error}")))

@@ -140,7 +140,7 @@ impl NewFileTarget {
         Ok(Self { path, folder, here, readers, needs_trust: common.project_deck })
     }
 
-    /// A file's name decides its id, whatever was asked for.
+    /// A file's name decides its id, not the requested name.
     fn note_other_id(&self, common: &AddCommonArgs, context: &CommandContext<'_>) {
         let named = match self.path.file_name() {
             Some(name) if name == "CAPLET.md" => self.folder.file_name(),

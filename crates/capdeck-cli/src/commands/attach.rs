@@ -41,7 +41,7 @@ pub(crate) struct AttachArgs {
     /// Serve only this capability, with its own names, as if it were connected directly.
     #[arg(long, value_name = "ID", conflicts_with_all = ["exposure", "dry_run"])]
     only: Option<String>,
-    /// Offer every capability this way, whatever its file says.
+    /// Offer every capability this way, regardless of its file.
     #[arg(long, value_name = "MODE", value_parser = choice(EXPOSURES))]
     exposure: Option<Exposure>,
     /// Show what would be offered, from where, and end.

@@ -28,7 +28,7 @@ pub(super) use watcher::CallWatcher;
 /// Call a tool
 ///
 /// Prints the result's text, or with --json the whole result. Arguments are given as `key=value`, read by the
-/// types of the tool's schema; `key:=JSON` takes JSON whatever the schema says, and a key given several times
+/// types of the tool's schema; `key:=JSON` takes JSON for any type, and a key given several times
 /// makes a list.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:

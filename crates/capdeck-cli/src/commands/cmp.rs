@@ -150,7 +150,7 @@ A tool that requires approval waits for the person: say what it would do, and th
 
 /// Print the instruction for an agent's rules file
 ///
-/// It costs the same few tokens whatever is installed; the number is printed on stderr.
+/// It costs the same few tokens with any number of installed tools; the number is printed on stderr.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CmpSnippetArgs {}
 

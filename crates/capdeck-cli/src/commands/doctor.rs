@@ -137,7 +137,7 @@ fn examine_capsules(context: &CommandContext<'_>) -> Vec<DoctorFinding> {
     findings
 }
 
-/// Resolves what `up` would start with, so that whatever stops it there is found here.
+/// Resolves what `up` would start with, so that errors of its start are found here.
 fn examine_serving(
     settings: &CommandSettings,
     env: &EnvVars,

@@ -28,7 +28,7 @@ pub(crate) struct ServeArgs {
     /// Serve only what this view has: a sub-agent of the project, or an entry of `views` in a config.
     #[arg(long, value_name = "NAME")]
     view: Option<String>,
-    /// Offer every capability this way, whatever its file says.
+    /// Offer every capability this way, regardless of its file.
     #[arg(long, value_name = "MODE", value_parser = choice(EXPOSURES))]
     exposure: Option<Exposure>,
 }

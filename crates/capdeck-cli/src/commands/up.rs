@@ -47,7 +47,7 @@ pub(crate) struct UpArgs {
     /// The port to listen on; 0 picks a free one. Default 7717.
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
-    /// Offer every capability this way, whatever its file says.
+    /// Offer every capability this way, regardless of its file.
     #[arg(long, value_name = "MODE", value_parser = choice(EXPOSURES))]
     exposure: Option<Exposure>,
     /// Who needs a token: `local` lets this machine in without one, `required` does not. Default: `required` with a key or off loopback.

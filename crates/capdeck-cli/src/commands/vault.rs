@@ -34,7 +34,7 @@ command_table! {
     }
 }
 
-/// As whom the capability of this id reads the vault, in the definition that is in force.
+/// The identity with which the capability of this id reads the vault, in the current definition.
 fn holder(host: &Host, id: &str) -> Result<VaultHolder, CommandFailure> {
     Ok(vault_holder(&known_capability(host, id)?.definition))
 }

@@ -12,7 +12,7 @@ const FROM_ENVIRONMENT: &str = "canary-environment/1+a";
 pub(crate) const FROM_VAULT: &str = "canary-vault/2+b";
 const CLIENT_SECRET: &str = "canary-client/3+c";
 
-/// Every kind of backend that repeats whatever it is given, and every place a secret can stand in.
+/// Every kind of backend that repeats its input, and every place that can hold a secret.
 fn deck(provider: &Provider) -> TestDirs {
     let dirs = TestDirs::new();
     let (program, arguments) = FakePlan::default().command();

@@ -142,7 +142,7 @@ fn parts_are_changed_all_or_none() {
     assert!(body(&dirs, "docs://a").contains("all new"));
 }
 
-/// A program that stands for an editor: a shell script that gets the file as `$1`.
+/// A program that acts as an editor: a shell script that gets the file as `$1`.
 fn editor(dirs: &TestDirs, script: &str) -> PathBuf {
     let path = dirs.write("editor with blank.sh", format!("#!/bin/sh\nset -e\n{script}\n"));
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
@@ -268,7 +268,7 @@ fn a_write_during_the_editing_is_not_overwritten() {
         assert!(late.stderr.contains(path.to_str().unwrap()), "{}", late.stderr);
     }
     assert_eq!(body(&dirs, "docs://a"), "ONE\ntwo\nthree\n");
-    // The hint works as it stands.
+    // The hint works unchanged.
     let hint = late.stderr.lines().find(|line| line.starts_with("hint: ")).unwrap();
     let command = hint.split("capdeck capsule ").nth(1).unwrap();
     let words: Vec<&str> = ["capsule"].into_iter().chain(command.split(' ')).collect();

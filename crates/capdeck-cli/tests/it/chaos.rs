@@ -1,4 +1,4 @@
-//! Injected faults are shown wherever a capability is looked at.
+//! Injected faults are shown in every report about a capability.
 
 use capdeck_test::{FakePlan, TestDirs};
 use serde_json::{Value, json};

@@ -356,7 +356,7 @@ fn a_new_tool_is_noticed_by_a_running_host() {
     agent.close();
 }
 
-/// The format's own example, with a program that stands in for the real one.
+/// The format's own example, with a program that replaces the real one.
 #[test]
 fn the_formats_own_example_works() {
     let data = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/cmp/inboxd");

@@ -19,7 +19,7 @@ fn messages(report: &Value, status: &str) -> Vec<String> {
 #[test]
 fn a_fresh_machine_is_well() {
     let dirs = TestDirs::new();
-    // Whatever runs on the machine of the test, this port is free.
+    // This port is free on every machine.
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let finished =
         capdeck(&dirs).arg("doctor").env("CAPDECK_PORT", free.to_string()).run().success();
@@ -91,7 +91,7 @@ fn a_folder_that_cannot_be_written_is_an_error() {
     assert!(json(&dirs, &["doctor"])["version"].is_string());
 }
 
-/// Whatever keeps `up` from starting is an error here, with the same next step.
+/// Everything that keeps `up` from starting is an error here, with the same next step.
 #[test]
 fn what_up_would_not_start_with_is_an_error() {
     let dirs = TestDirs::new();

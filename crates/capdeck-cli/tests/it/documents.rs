@@ -115,7 +115,7 @@ fn the_guide_to_installing_shows_real_output() {
     compare(&path, &replay(&dirs, &written, &[]));
 }
 
-/// The guide's own files make the tool; a program stands in for the real one.
+/// The guide's own files make the tool; a program replaces the real one.
 #[test]
 fn the_guide_to_cmp_shows_real_output() {
     let path = document("docs/guide/cmp.md");
@@ -281,7 +281,7 @@ fn fenced<'a>(text: &'a str, kind: &str) -> Vec<&'a str> {
 }
 
 /// The text with the output of every `$ capdeck …` line of its console blocks as it is now. `names` pairs what the
-/// document shows with what it stands for in this run.
+/// document shows with its value in this run.
 fn replay(dirs: &TestDirs, text: &str, names: &[(&str, &str)]) -> String {
     let mut names: Vec<(&str, String)> =
         names.iter().map(|(shown, real)| (*shown, (*real).to_owned())).collect();

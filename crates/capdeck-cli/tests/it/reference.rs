@@ -19,7 +19,7 @@ Stdout is data, stderr is for people. Every command that prints data takes `--js
 | 1 | the request failed |
 | 2 | wrong usage, or a set-up that cannot be read |
 | 3 | sign-in needed |
-| 4 | somebody else wrote the entry of a capsule first |
+| 4 | another client changed the entry of the capsule first |
 | 255 | a bug in capdeck |
 
 | variable | meaning |
@@ -102,7 +102,7 @@ fn commands(help: &str) -> Vec<String> {
     listed
         .take_while(|line| !line.is_empty())
         .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next().map(str::to_owned))
-        // Which says what stands here anyway.
+        // That line repeats this page.
         .filter(|name| name != "help")
         .collect()
 }

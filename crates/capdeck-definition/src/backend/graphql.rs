@@ -56,7 +56,7 @@ pub enum GraphQlQueryTool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GraphQlQueryRights {
-    /// Take mutations, too. The tool then counts as destructive, whatever it is called with.
+    /// Take mutations, too. The tool then counts as destructive with any arguments.
     #[serde(default)]
     pub mutations: bool,
 }

@@ -102,7 +102,7 @@ pub enum ProtocolEra {
     Auto,
     /// Handshake and session: revisions up to 2025-11-25.
     Legacy,
-    /// Requests that stand alone: revision 2026-07-28.
+    /// Requests without a session: revision 2026-07-28.
     Modern,
 }
 

@@ -51,7 +51,7 @@ pub trait HttpBlock {
         }
     }
 
-    /// The addresses that stand in the block itself.
+    /// The addresses in the block itself.
     fn addresses(&self) -> Vec<&str>;
 }
 

@@ -18,7 +18,7 @@ impl CommandLineError {
     }
 }
 
-/// Splits a line at blanks outside quotes. Quotes may stand in the middle of a word; a backslash takes the next
+/// Splits a line at blanks outside quotes. Quotes may be in the middle of a word; a backslash takes the next
 /// character as it is, inside double quotes only before `"`, `\`, `$` and a backtick.
 pub fn split(line: &str) -> Result<Vec<String>, CommandLineError> {
     let mut words = Vec::new();
@@ -52,7 +52,7 @@ pub fn split(line: &str) -> Result<Vec<String>, CommandLineError> {
                     }
                 }
             }
-            // At the end of the line a backslash stands for itself.
+            // At the end of the line a backslash is literal.
             '\\' => word.get_or_insert_default().push(characters.next().unwrap_or('\\')),
             blank if blank.is_whitespace() => words.extend(word.take()),
             other => word.get_or_insert_default().push(other),

@@ -101,7 +101,7 @@ fn define_server(
             backend.command = Some(stdio.cmd.clone());
             backend.args.clone_from(&stdio.args);
             (backend.env, tailoring.env) = split_values(&stdio.env);
-            // Even without `cwd` a server works in its project, wherever the host was started.
+            // Even without `cwd` a server works in its project, not in the folder the host was started in.
             let folder = file.project_dir().join(stdio.cwd.as_deref().unwrap_or_default());
             backend.cwd = Some(folder.to_string_lossy().trim_end_matches('/').to_owned());
         }
@@ -202,7 +202,7 @@ fn action(tool: &CommandTool, description: Option<String>) -> CliAction {
     }
 }
 
-/// The words of a command line, taken apart once: whatever is filled in later stays inside its word.
+/// The words of a command line, taken apart once, so a value that is filled in later stays inside its word.
 fn command(spec: &CommandSpec) -> CliCommand {
     // A line that cannot be taken apart was refused when it was read.
     let mut words = command_line::split(&spec.cmd).unwrap_or_default().into_iter();

@@ -31,9 +31,9 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct ParsedCapabilityFile {
     pub(crate) file: CapabilityFile,
-    /// Where the servers of the file stand, in their order.
+    /// The positions of the file's servers, in their order.
     pub(crate) server_places: Vec<TextPosition>,
-    /// Where the tools of the file stand, in their order.
+    /// The positions of the file's tools, in their order.
     pub(crate) tool_places: Vec<TextPosition>,
     /// Ids of servers that are left out, with the reason.
     pub(crate) broken_servers: Vec<(String, String)>,
@@ -95,7 +95,7 @@ pub(crate) fn read(
     Some(ParsedCapabilityFile { file, server_places, tool_places, broken_servers })
 }
 
-/// Where the entries of a file stand that refer to others, in their order.
+/// The positions of the entries that refer to others, in their order.
 pub(super) struct EntryNodes<'a> {
     pub(super) servers: Vec<&'a ValueNode>,
     pub(super) skills: Vec<&'a ValueNode>,

@@ -27,7 +27,7 @@ pub struct RepoReference {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RepoTarget {
     Root,
-    /// Whatever has this name, wherever it is.
+    /// Anything with this name, in any folder.
     Named(String),
     /// Exactly this path, with `/` between its parts.
     Path(String),
@@ -135,7 +135,7 @@ impl RepoReference {
         };
         let named = ["refs/heads/", "refs/tags/"].iter().find_map(|lead| rest.strip_prefix(lead));
         let (state, file) = named.unwrap_or(rest).split_once('/')?;
-        // What is escaped in an address stands otherwise in a repository.
+        // A character that is escaped in an address is not escaped in a repository.
         let is_usable = check_name(host, &name).is_ok() && is_safe_path(file);
         if !is_usable || state.is_empty() || rest.contains('%') {
             return None;

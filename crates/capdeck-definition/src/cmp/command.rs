@@ -71,7 +71,7 @@ impl CommandTemplate {
         self.words.first().map(ToString::to_string).unwrap_or_default()
     }
 
-    /// The parameters in the order they stand in the command; one may repeat.
+    /// The parameters in the order of the command; one may repeat.
     pub fn params(&self) -> impl Iterator<Item = &str> {
         self.words.iter().flat_map(CommandWord::params)
     }

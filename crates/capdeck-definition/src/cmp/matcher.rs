@@ -168,7 +168,7 @@ fn judge(
             fit.count_as_request();
             (clauses, true)
         }
-        // The author's own phrase asks for it, whatever form it has.
+        // The author's own phrase asks for it, in any form.
         IntentVerdict::Doubted { .. } if fit.kind == MatchKind::Exact => (Vec::new(), true),
         IntentVerdict::Doubted { doubt, is_asserted } => {
             hit.doubt = Some(doubt);

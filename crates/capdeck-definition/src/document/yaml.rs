@@ -48,8 +48,8 @@ const MAX_PLAIN_NESTING: usize = 24;
 /// Enough for [`MAX_DEPTH`] levels, of which the parser takes tens of kilobytes each without optimisation.
 const STACK_BYTES: usize = 16 << 20;
 
-/// The text is nested no deeper than this: a block by what its lines start with, a flow by the brackets that open. Of what
-/// an alias stands for nothing is known.
+/// The text is nested no deeper than this: a block by what its lines start with, a flow by the brackets that open. The
+/// depth of an alias is unknown.
 fn nesting_bound(text: &str) -> usize {
     if text.contains('*') {
         return usize::MAX;

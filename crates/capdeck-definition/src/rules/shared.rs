@@ -1,4 +1,4 @@
-//! Rules of the fields every capability has, whatever its backend, and of the icon.
+//! Rules of the fields that capabilities of every backend have, and of the icon.
 
 use serde_json::{Map, Value};
 use url::{Host, Url};

@@ -36,7 +36,7 @@ pub(crate) fn is_authorization(name: &str) -> bool {
     name.eq_ignore_ascii_case("authorization")
 }
 
-/// The token of `Bearer <token>`, whatever the case of the scheme.
+/// The token of `Bearer <token>`; the case of the scheme does not matter.
 pub(crate) fn bearer_token(value: &str) -> Option<&str> {
     let (scheme, token) = value.trim().split_once(' ')?;
     let token = token.trim();
@@ -144,7 +144,7 @@ fn is_loopback(url: &Url) -> bool {
 
 /// Checks the `auth` block of `owner`.
 ///
-/// `Authorization` may stand among other headers: servers want both, and the entries of other clients have both.
+/// `Authorization` may be among other headers: servers want both, and the entries of other clients have both.
 pub(crate) fn check_auth(auth: &BackendAuth, owner: &ValueNode, findings: &mut FileFindings) {
     // An inherited block was checked where it is written.
     let Some(node) = owner.get("auth") else { return };

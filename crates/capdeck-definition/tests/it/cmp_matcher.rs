@@ -175,7 +175,7 @@ fn reference(words: &str) -> BTreeSet<String> {
     if full.is_empty() { half } else { full }
 }
 
-/// What stands between words: JavaScript's `\W+`.
+/// Separates words: JavaScript's `\W+`.
 static GAP: LazyLock<regex::Regex> = LazyLock::new(|| regex::Regex::new("[^A-Za-z0-9_]+").unwrap());
 
 fn deck() -> (Folder, Deck) {

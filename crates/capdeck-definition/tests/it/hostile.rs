@@ -127,7 +127,7 @@ fn deep_nesting_does_not_need_a_large_stack() {
     let block = |depth: usize| format!("a:\n  {}x", "- ".repeat(depth));
     // Brackets in texts close nothing.
     let odd = |depth: usize| format!("a: {}", "{\"c]}\": ".repeat(depth));
-    // Each alias stands for ten levels.
+    // Each alias expands to ten levels.
     let ten = format!("{}1{}", "[".repeat(10), "]".repeat(10));
     let alias = format!(
         "a: &a {ten}\nb: &b [[[[[[[[[[*a]]]]]]]]]]\nc: &c [[[[[[[[[[*b]]]]]]]]]]\nd: [[[[[[[[[[*c]]]]]]]]]]\n"

@@ -8,7 +8,7 @@ use crate::folder::{Folder, codes};
 
 #[test]
 fn references_stay_text() {
-    // PATH and HOME are set wherever tests run, so a parser that looked would show it.
+    // PATH and HOME are set on every machine that runs tests, so a parser that looked would show it.
     let text = "---\nname: $env:PATH\ndescription: Uses ${HOME} and $env:PATH.\nmcpServer:\n  command: ${HOME}/bin/x\n  args: [$env:PATH, \"${HOME:-y}\", $vault:KEY]\n  env: { A: \"${PATH}\" }\n---\n${HOME}\n";
     let deck = Folder::with(&[("a.md", text)]).deck();
     let found = &deck.definitions[0];

@@ -1,4 +1,4 @@
-//! Whatever a file holds, reading it ends with a deck.
+//! Reading a file with any content ends with a deck.
 
 use std::sync::OnceLock;
 

@@ -117,7 +117,7 @@ impl AgentConfigEditor {
         assert_eq!(document.text().as_bytes(), self.before, "the text is not the file's");
         let servers = self.target.client.servers(&document);
         let taken = servers.iter().filter(|server| import_server(server).is_ok()).count();
-        // An entry that leads to Capdeck is ours whatever wrote it, so taking it back leads to a file without it.
+        // An entry that leads to Capdeck is ours even if another program wrote it, so taking it back leads to a file without it.
         if presence(&self.target, &self.records).unwrap() == EntryPresence::Ours {
             self.disconnect();
             let left = self.target.client.servers(&self.target.document().unwrap());

@@ -187,7 +187,7 @@ impl ArchiveStage {
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
                 let (path, facts) = (entry.path(), entry.metadata().unwrap());
-                // Each call is a line in the capsule's own record, wherever that is.
+                // Each call is a line in the capsule's own record.
                 let is_record = path.to_string_lossy().contains("audit");
                 if path == own || is_record {
                     continue;

@@ -151,7 +151,7 @@ impl FuzzTarget for HttpServerTarget {
             let (bytes, _) = exchange(self.address, &[input, LAST_REQUEST].concat()).await;
             let answers = read_answers(&bytes);
             check_answers(input, &answers);
-            // Whatever came before, the next client is served.
+            // The next client is served after every input.
             let (bytes, is_closed) = exchange(self.address, LAST_REQUEST).await;
             let later = read_answers(&bytes);
             assert!(is_closed && later.len() == 1 && later[0].status == 200, "{later:?}");

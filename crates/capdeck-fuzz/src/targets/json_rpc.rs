@@ -117,7 +117,7 @@ fn check_message(message: &RpcMessage, text: &[u8]) -> &'static str {
 }
 
 fn check_malformed(malformed: &MalformedMessage) {
-    // The error of a stray answer is the peer's own, whatever it says.
+    // The error of a stray answer is the peer's own and not checked.
     let is_ours = !malformed.is_answer || malformed.id.is_some();
     let says_why = malformed.error.code < 0 && !malformed.error.message.is_empty();
     assert!(says_why || !is_ours, "{malformed:?}");

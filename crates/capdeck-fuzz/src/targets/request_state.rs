@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{FuzzTarget, seeds};
 
-/// What stands for the sealed text in an input.
+/// The placeholder of the sealed text in an input.
 const PLACEHOLDER: &[u8] = b"SEALED";
 
 /// The request that the text is sealed for.

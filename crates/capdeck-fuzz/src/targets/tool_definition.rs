@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{FuzzTarget, seeds};
 
-/// No text about one tool may be longer than this, whatever its schema.
+/// No text about one tool may be longer than this, for every schema.
 const MAX_TEXT: usize = 1 << 20;
 
 struct ToolDefinitionTarget;

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{GrantTools, Principal, Session, ToolRequest, discover::answer_time, raw};
 
-/// The capability's id. A capability of the person's own with this id stands before it.
+/// The capability's id. A capability of the person's own with this id replaces it.
 pub(crate) const CAPSULES: &str = "capsules";
 
 const DESCRIPTION: &str = "Shared context that agents keep across sessions, with versions and provenance: documents, guidance, notes, skills. Also signals between agents, and private memory.";

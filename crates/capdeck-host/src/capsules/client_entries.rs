@@ -33,7 +33,7 @@ pub struct ClientEntries<'a> {
 
 impl Session {
     /// True when entries of capsules are among this client's resources, prompts and skills: a client that may read them by the
-    /// tool has them there as well. Such lists are no part of what stands in an agent's context, so the exposure does not
+    /// tool has them there as well. Such lists are not part of an agent's context, so the exposure does not
     /// matter.
     pub fn offers_entries(&self) -> bool {
         let gives = |one: &Arc<Capability>| {

@@ -25,7 +25,7 @@ const PROMPT_PREFIX: &str = "capsules__";
 /// Before the id of a capsule in the address of a skill.
 const SKILL_PREFIX: &str = "skill://capsules/";
 
-/// For whom entries are offered, and what they are called there.
+/// The client that entries are offered to, and their names there.
 pub struct EntryCatalog<'a> {
     pub service: &'a dyn CapsuleService,
     pub caller: CapsuleCaller,
@@ -42,7 +42,7 @@ pub enum EntryNaming<'a> {
     Deck { mounted: Option<&'a str> },
 }
 
-/// One entry, wherever it is.
+/// One entry of any reached capsule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryAddress {
     /// The capsule's id; absent: the only one that the caller reaches.
@@ -107,7 +107,7 @@ impl EntryCatalog<'_> {
         Ok(mounted.into_iter().chain(all).collect())
     }
 
-    /// The same where everything has one name only, whatever is mounted.
+    /// The same where everything has one name only, independent of mounts.
     async fn named_sections(&self) -> Result<Vec<CapsuleSection>, CapsuleError> {
         let mut sections = self.sections().await?;
         sections.retain(|section| section.is_named != self.has_own_names());

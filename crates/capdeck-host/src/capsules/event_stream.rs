@@ -29,7 +29,7 @@ pub async fn client_changes(
     });
     let entries =
         everything.filter(move |change| ready(is_granted(&source.access().capsules, change)));
-    // Without the capsules nothing more changes, whatever becomes of grants.
+    // Without the capsules nothing more changes, even when grants do.
     let entries = entries.map(Some).chain(stream::iter([None]));
     let both = stream::select(entries, regranted);
     Ok(CapsuleChanges::new(both.take_while(|change| ready(change.is_some())).filter_map(ready)))

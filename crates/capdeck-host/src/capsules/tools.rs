@@ -39,7 +39,7 @@ pub enum CapsuleTool {
     Manage,
 }
 
-/// For whom a tool is called, and where it looks when a call does not say.
+/// The caller of a tool, and where it looks when a call does not say.
 pub struct CapsuleToolContext<'a> {
     pub service: &'a dyn CapsuleService,
     pub caller: &'a CapsuleCaller,

@@ -45,7 +45,7 @@ pub(super) fn render_tools(view: &View) -> Box<RawValue> {
     }
     if let Some((setup, _)) = &view.setup_tools {
         listed.push(setup.clone());
-        // One tool calls whatever was found or set up.
+        // One tool calls what was found or set up.
         let call = view.searchable.is_empty().then(|| RawValue::from_string(CALL_TOOL.to_owned()));
         listed.extend(call.and_then(Result::ok));
     }

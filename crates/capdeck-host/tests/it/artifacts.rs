@@ -133,7 +133,7 @@ async fn what_is_no_text_comes_as_a_blob() {
     let session = agent(&host);
     let artifacts = host.artifacts();
     let id = CapabilityId::new("tools").unwrap();
-    // A text by its bytes, and by its type none: every part is a blob, whatever it happens to hold.
+    // A text by its bytes, and by its type none: every part is a blob, whatever it holds.
     for (mime_type, bytes) in [(Some("image/png"), &b"plain"[..]), (None, &[0, 1, 2, 255])] {
         let mut writer = artifacts.create(&id, "x.bin", mime_type).await.unwrap();
         writer.write(bytes).await.unwrap();

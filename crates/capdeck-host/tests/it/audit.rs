@@ -83,7 +83,7 @@ async fn one_line_per_call_without_arguments_or_results() {
     assert!(!everything_below(deck.dirs.state()).contains("hunter2"));
 }
 
-/// A server that repeats its token wherever it can: stderr, results, errors and their data.
+/// A server that repeats its token everywhere: stderr, results, errors and their data.
 fn gossip() -> Value {
     let script = r#"
 echo "starting with $TOKEN" >&2

@@ -174,7 +174,7 @@ async fn security_18_looking_is_not_calling() {
     let refused =
         resources::read(&direct.request(&context()), uri, Default::default()).await.unwrap_err();
     assert_eq!(refused.code, ErrorCode::Denied);
-    // Who may not know it is not told that it may not be used.
+    // A caller that may not see it does not learn that it is forbidden.
     let hidden = call(&session, "hidden", "tool_00000", json!({})).await.unwrap_err();
     assert_eq!(hidden.code, ErrorCode::ServerNotFound);
     host.close().await;

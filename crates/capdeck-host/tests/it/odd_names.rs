@@ -1,4 +1,4 @@
-//! Names that are no identifiers: whatever a surface prints as a call is a call that reaches the tool.
+//! Names that are no identifiers: every call that a surface prints reaches the tool.
 
 use std::{collections::BTreeSet, process::Command, sync::Arc};
 

@@ -37,7 +37,7 @@ fn on_demand(host: &Host) -> Arc<Session> {
     agent_with(host, Some(Exposure::OnDemand))
 }
 
-/// A client whose requests stand alone.
+/// A client without sessions.
 fn modern(host: &Host) -> Arc<Session> {
     host.session(SessionSettings {
         scope: SessionScope::Deck(ViewPolicy::offering(Some(Exposure::OnDemand))),

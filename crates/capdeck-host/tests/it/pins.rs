@@ -1,4 +1,4 @@
-//! Pins: definitions as first seen, changes told and, when asked for, held.
+//! Pins: definitions as first seen, changes reported and, when configured, held.
 
 use capdeck_catalog::{HoldReason, PinChange};
 use capdeck_definition::Exposure;
@@ -82,7 +82,7 @@ async fn the_first_sight_is_pinned_and_later_changes_are_reported() {
     call(&agent(&host), "fake", "read", json!({})).await.unwrap();
     host.close().await;
 
-    // Told again after a restart, until a person approves.
+    // Reported again after a restart, until a person approves.
     let host = open(&deck).await;
     assert_eq!(kinds(&review(&host)).len(), 3);
     approve(&host, Some("read"));

@@ -1,4 +1,4 @@
-//! What stands in a client's list, what it costs, and that it stays the same.
+//! The content of a client's list, what it costs, and that it stays the same.
 
 use capdeck_catalog::estimate_tokens;
 use capdeck_definition::Exposure;

@@ -42,7 +42,7 @@ impl TextSplice {
         Some(format!("{}{}{rest}", after.get(..self.start)?, self.removed))
     }
 
-    /// Takes the change back wherever it is now, if there is only one such place.
+    /// Takes the change back at its current place, if there is only one such place.
     pub fn undo_anywhere(&self, text: &str) -> Option<String> {
         if self.inserted.is_empty() {
             return None;

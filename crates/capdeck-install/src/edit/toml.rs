@@ -375,7 +375,7 @@ fn key_text(name: &str) -> String {
     if !name.is_empty() && name.chars().all(is_bare) { name.to_owned() } else { string_text(name) }
 }
 
-/// A value on one line. TOML has no null; an empty text stands in for it.
+/// A value on one line. TOML has no null; an empty text replaces it.
 fn inline_text(value: &Value) -> String {
     match value {
         Value::Null => "\"\"".to_owned(),

@@ -12,7 +12,7 @@ use std::{
 
 use super::{GitError, RepoAddress, address::without_password};
 
-/// Settings that hold for every command, whatever the person's own configuration says.
+/// Settings of every command; they override the person's own configuration.
 const SETTINGS: [&str; 8] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",

@@ -185,7 +185,7 @@ impl PackageRisk {
         }
     }
 
-    /// `${NAME}`, `$env:NAME` and `$vault:NAME`, wherever they are.
+    /// `${NAME}`, `$env:NAME` and `$vault:NAME`, in every field.
     fn note_references(&mut self, value: &Value) {
         match value {
             Value::String(text) => {

@@ -25,7 +25,7 @@ const DEFAULT_INSTRUCTIONS: &str = "AGENTS.md";
 /// The folder of a project's own deck.
 const DECK: &str = ".capdeck";
 
-/// What is to be written for whom, and the files so far.
+/// What is to be written for which agents, and the files so far.
 pub(super) struct FileComposer<'a> {
     pub(super) project: &'a Path,
     pub(super) state: &'a ProjectState,

@@ -152,7 +152,7 @@ impl SourcePins {
         })
     }
 
-    /// The pinned hash of a text, whatever it came from.
+    /// The pinned hash of a text from any source.
     pub(crate) fn body(&self, section: PinSection, id: &str, commit: &str) -> Option<&str> {
         self.of(section, id).find_map(|pin| match &pin.origin {
             PinOrigin::Git { commit: pinned, sha256, .. } if pinned == commit => sha256.as_deref(),
@@ -209,7 +209,7 @@ impl SourcePin {
         matches!(&self.origin, PinOrigin::Git { repo, .. } if is_same_place(repo, wanted))
     }
 
-    /// Whether both are about the same thing, whatever state they pin it to.
+    /// Whether both are about the same thing, in the same or another state.
     fn is_about_same(&self, other: &Self) -> bool {
         let is_same_source = match (&self.origin, &other.origin) {
             (PinOrigin::Git { repo, .. }, PinOrigin::Git { repo: other, .. }) => {

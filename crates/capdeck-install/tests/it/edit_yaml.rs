@@ -102,7 +102,7 @@ fn items_of_lists_come_and_go() {
 
 #[test]
 fn what_cannot_be_edited_safely_is_left_alone() {
-    // The alias would lose what it stands for.
+    // The alias would lose its value.
     let text = "base:\n  deck: &it\n    a: 1\nother: *it\n";
     let mut document = ConfigDocument::parse(text, FileFormat::Yaml).unwrap();
     let refused = document.remove(&keys(&["base", "deck"])).unwrap_err();

@@ -1,4 +1,4 @@
-//! What people wrote survives, whatever is installed, changed and taken back.
+//! What people wrote survives installing, changing and removing.
 
 use std::fs;
 

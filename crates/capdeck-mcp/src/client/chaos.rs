@@ -1,6 +1,6 @@
 //! Injected faults between a client and its server.
 //!
-//! They stand between a request and its transport, so that they work for every transport. Damaged responses go through
+//! They are applied between a request and its transport, so that they work for every transport. Damaged responses go through
 //! the same reader as real ones.
 
 use std::{future::pending, ops::RangeInclusive, sync::Arc, time::Duration};

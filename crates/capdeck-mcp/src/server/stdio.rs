@@ -47,7 +47,7 @@ const QUEUE_CAPACITY: usize = 256;
 /// read, and nothing more is read from it.
 const MAX_UNANSWERED: usize = 2 * MAX_IN_FLIGHT;
 
-/// One program uses the connection, whatever its descriptions.
+/// One program uses the connection, even if its descriptions differ.
 const MAX_CLIENTS: usize = 64;
 
 /// Bounds the wait for cancelled requests and unwritten responses at the end.

@@ -49,7 +49,7 @@ async fn damaged_answers_go_through_the_real_reader() {
         // On a shared stream no one can tell whose answer a broken line was.
         let (client, _) = piped(chaos.clone()).await;
         assert!(matches!(soon(hurried(&client)).await, Err(ClientError::Timeout { .. })));
-        // Over HTTP it stands where the answer should.
+        // Over HTTP it replaces the answer.
         let (client, _) = over_http(chaos).await;
         let error = soon(ask(&client, "tools/call", tool("echo"))).await.unwrap_err();
         let ClientError::Protocol { message } = &error else { panic!("{error:?}") };

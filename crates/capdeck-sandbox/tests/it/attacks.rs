@@ -20,7 +20,7 @@ enum Expect {
     Fails(&'static [&'static str]),
     /// A value; the attack had no effect.
     Gives(&'static str),
-    /// Whatever the outcome, as long as it comes in time.
+    /// Any outcome, as long as it comes in time.
     Ends,
 }
 use Expect::{Ends, Fails, Gives};

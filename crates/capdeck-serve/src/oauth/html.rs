@@ -90,7 +90,7 @@ pub(crate) async fn style() -> Response {
     (headers, STYLE).into_response()
 }
 
-/// A redirect after which the browser gets the page, whatever it sent; `None` where the address fits no header.
+/// A redirect after which the browser gets the page with `GET`; `None` where the address is no valid header value.
 pub(crate) fn see_other(location: &str) -> Option<Response> {
     let location = HeaderValue::from_str(location).ok()?;
     let headers = [

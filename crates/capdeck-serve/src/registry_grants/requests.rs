@@ -65,7 +65,7 @@ impl RegistryGrantService {
         GrantRecipient::Principal { id: self.client.principal.clone() }
     }
 
-    /// Whom a client's id means: by preference the client as the same person uses it. The id of a principal means that one.
+    /// The principal that a client's id means, preferably the client as the same person uses it. The id of a principal means that one.
     fn resolve_holder(&self, id: String) -> GrantResult<GrantRecipient> {
         if self.client.client_id.as_ref() == Some(&id) {
             return Ok(self.own_holder());

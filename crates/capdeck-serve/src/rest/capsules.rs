@@ -1,4 +1,4 @@
-//! Operations on capsules: requests to the capsule service, as whom and with what reach; and capsules in responses.
+//! Operations on capsules: requests to the capsule service with their caller and reach, and capsules in responses.
 
 mod connections;
 mod entries;

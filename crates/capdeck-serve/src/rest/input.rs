@@ -43,7 +43,7 @@ pub(super) struct NoQuery {}
 #[derive(Debug)]
 pub(super) struct NoBody;
 
-/// A JSON body. Where none is required, an empty one stands for an object without members.
+/// A JSON body. Where none is required, an empty body is read as an object without members.
 #[derive(Debug)]
 pub(super) struct JsonBody<T, const LIMIT: usize = MAX_BODY_BYTES, const IS_REQUIRED: bool = true>(
     pub(super) T,

@@ -259,7 +259,7 @@ mod tests {
     use super::*;
     use crate::local_socket::{LocalSocket, SocketGreeting};
 
-    /// Time stands still there and jumps to the next deadline, so nothing is waited for.
+    /// Paused time jumps to the next deadline, so nothing is waited for.
     #[tokio::test(start_paused = true)]
     async fn a_process_that_greets_and_falls_silent_is_given_up() {
         let folder = tempfile::tempdir().unwrap();

@@ -27,7 +27,7 @@ fn status(served: &Served, method: &str, path: &str, headers: &[(&str, &str)]) -
     served.client(path).send(method, path, &all, body.as_bytes()).status
 }
 
-/// What an endpoint answers when nothing stands in the way.
+/// What an endpoint answers to an allowed request.
 fn ordinary(path: &str) -> u16 {
     if path == "/no/such/path" { 404 } else { 200 }
 }

@@ -35,7 +35,7 @@ fn main() {
                 };
                 plan = serde_json::from_str(&text).expect("the plan fits FakePlan");
             }
-            // Whatever else a test passes is only there to be shown by the `environment` tool.
+            // Other arguments of a test are only there to be shown by the `environment` tool.
             _ => {}
         }
     }

@@ -71,7 +71,7 @@ impl FixtureQuestion {
         Self { key, method: "roots/list", params: json!({}) }
     }
 
-    /// As it stands in `inputRequests`.
+    /// As it is in `inputRequests`.
     pub(super) fn shown(&self) -> Value {
         json!({ "method": self.method, "params": self.params })
     }

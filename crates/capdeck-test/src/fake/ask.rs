@@ -44,7 +44,7 @@ pub(super) fn ask(
     } else {
         interview.ask_one_by_one(server, outlet)
     };
-    // One answer stands for itself, as in the other tools of this server.
+    // One answer is returned as it is, as in the other tools of this server.
     let single = interview.rounds.iter().flatten().count() == 1;
     let answer = match answers.values().next() {
         Some(only) if single => only.clone(),

@@ -142,7 +142,7 @@ impl FakeConnection {
         true
     }
 
-    /// Holds the connection open as a stream for whatever belongs to no request.
+    /// Holds the connection open as a stream for messages that belong to no request.
     fn stand(&self, legacy_session: Option<String>) -> bool {
         let mut stream = self.stream.try_clone().unwrap();
         let head =

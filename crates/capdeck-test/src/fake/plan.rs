@@ -40,7 +40,7 @@ pub struct FakePlan {
     pub initialize: FakeFault,
     /// What happens to `tools/list`.
     pub list: FakeFault,
-    /// What happens to every `tools/call`, whatever the tool.
+    /// What happens to every `tools/call` of every tool.
     pub call: FakeFault,
     /// The tools named after what they do. See `behaviour.rs`.
     pub behaviours: bool,
@@ -80,7 +80,7 @@ pub enum FakeEra {
     /// A handshake first; `server/discover` is an unknown method.
     #[default]
     Legacy,
-    /// Requests that stand alone; `initialize` is refused.
+    /// No sessions; `initialize` is refused.
     Modern,
     /// Each request in the era it is written in.
     Both,
@@ -97,7 +97,7 @@ pub enum FakeFault {
     Hang,
     /// Ends the process.
     Crash,
-    /// Answers with an id nobody used.
+    /// Answers with an unknown id.
     WrongId,
     /// Answers with a line that is no JSON.
     BadJson,

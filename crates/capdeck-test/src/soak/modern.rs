@@ -1,4 +1,4 @@
-//! Misbehaviour of clients whose requests stand alone.
+//! Misbehaviour of clients without sessions.
 
 use serde_json::{Value, json};
 

@@ -11,7 +11,7 @@ use crate::{HttpClient, bench::resident_memory};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HostSample {
-    /// The host, its guardian, children and whatever they started.
+    /// The host, its guardian, and all their descendants.
     pub processes: u64,
     /// Descriptors of the host itself.
     pub descriptors: u64,

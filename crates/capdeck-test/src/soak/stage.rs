@@ -36,7 +36,7 @@ impl SoakStage {
         self.host.url.trim_start_matches("http://").to_owned()
     }
 
-    /// A text that stands in the environment of every process of this host and of no other.
+    /// A text in the environment of every process of this host and of no other.
     pub(super) fn mark(&self) -> String {
         self.dirs.root().display().to_string()
     }

@@ -82,7 +82,7 @@ impl<'a> WorkflowAgent<'a> {
         }
     }
 
-    /// Calls a tool of a server in whatever way the view offers.
+    /// Calls a tool of a server in the way the view offers.
     pub(super) fn call(&mut self, service: OfficeService, tool: &str, arguments: Value) -> Value {
         let service = service.name();
         let result = match self.way {

@@ -26,7 +26,7 @@ pub struct WorkflowRun {
     pub way: ToolView,
     /// Tool calls that the model made.
     pub calls: usize,
-    /// Tools and instructions that stand in every conversation.
+    /// Tools and instructions that are part of every conversation.
     pub surface_tokens: usize,
     /// Names and arguments of calls.
     pub written_tokens: usize,

@@ -6,7 +6,7 @@ use super::{Problem, assert_none, files, root};
 
 /// The crates from the files inwards to the edge; each may use what its row names and nothing else.
 ///
-/// A name must stand above the row that uses it, so the table cannot hold a cycle.
+/// A name must be above the row that uses it, so the table cannot hold a cycle.
 const CRATES: &[(&str, &[&str])] = &[
     ("capdeck-access", &[]),
     ("capdeck-storage", &[]),

@@ -1,4 +1,4 @@
-//! Names of types: each stands for one thing, and most say what it is without their module.
+//! Names of types: each means one thing, and most say what it is without their module.
 
 use std::collections::BTreeMap;
 

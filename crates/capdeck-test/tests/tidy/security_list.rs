@@ -68,7 +68,7 @@ fn row(line: &str) -> Option<Row<'_>> {
     Some(Row { item: number, text: line, tests: last.split('`').skip(1).step_by(2).collect() })
 }
 
-/// A test that has the numbers of items in its name stands at least where one of them is.
+/// A test that has the numbers of items in its name is named at least at one of them.
 fn is_about(test: &str, prefixes: &[&str], items: &BTreeSet<u32>) -> bool {
     let numbers: Vec<u32> = prefixes
         .iter()

@@ -69,7 +69,7 @@ fn messages_use_plain_words() {
     assert_none(&problems);
 }
 
-/// What stands in quotes on a line of code, without what is put in by name.
+/// The texts in quotes on a line of code, without what is put in by name.
 fn string_literals(line: &str) -> String {
     if line.trim_start().starts_with("//") {
         return String::new();

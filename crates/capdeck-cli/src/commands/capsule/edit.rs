@@ -204,7 +204,7 @@ impl EditorFile {
         };
         let draft = Self {
             file: folder.path().join(format!("{safe}.{ending}")),
-            // Whatever happens to this process, what was typed is not lost with it.
+            // If this process ends early, what was typed is not lost.
             folder: folder.keep(),
         };
         draft.replace(text)?;

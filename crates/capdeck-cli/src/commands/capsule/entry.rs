@@ -18,7 +18,7 @@ use crate::{
 
 /// Print an entry
 ///
-/// Its content stands between two bands that say how to take it and where it came from, as agents get it. With --raw only the
+/// Its content is between two bands that say how to treat it and where it came from, as agents get it. With --raw only the
 /// content is printed, exactly as it was written.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:

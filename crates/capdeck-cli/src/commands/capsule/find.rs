@@ -105,7 +105,7 @@ fn list_capsules(context: &CommandContext<'_>) -> CommandResult {
 
 /// Find entries by what they say
 ///
-/// Plain words, typing errors allowed; "…" is a phrase that must occur, begin* stands for longer words.
+/// Plain words, typing errors allowed; "…" is a phrase that must occur, begin* matches longer words.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CapsuleSearchArgs {
     #[command(flatten)]

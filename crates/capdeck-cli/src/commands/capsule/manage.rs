@@ -44,7 +44,7 @@ pub(super) struct CapsuleInfoArgs {
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum VisibilityArg {
-    /// Nobody.
+    /// No one else.
     Private,
     /// The people of this registry.
     Team,

@@ -39,7 +39,7 @@ pub(crate) struct CapsuleShareArgs {
     /// An address with everything below it that is open, instead of everything. Can be repeated.
     #[arg(long, value_name = "PREFIX", add = entries())]
     allow: Vec<String>,
-    /// An address with everything below it that is not, whatever is allowed. Can be repeated.
+    /// Exclude an address with everything below it, even from allowed prefixes. Can be repeated.
     #[arg(long, value_name = "PREFIX", add = entries())]
     deny: Vec<String>,
     /// When it ends: a time, a day, a span such as 30d, or `never`. Default: 90 days.

@@ -87,10 +87,10 @@ const INSTRUCTIONS: [(&str, &str); 4] = [
     ("copilot-instructions.md", "guidance://copilot"),
 ];
 
-/// Take files into a capsule
+/// Import files into a capsule
 ///
 /// Reads what `capdeck capsule export` wrote, a folder of files for one scheme, a folder of skills, or one file such as AGENTS.md. What
-/// is there already gets a new version, unless it says the same. Who wrote it before is not taken over: you are its writer here.
+/// is there already gets a new version, unless it says the same. Its writer is not imported: you are its writer here.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   capdeck capsule import team backup.tar --dry-run

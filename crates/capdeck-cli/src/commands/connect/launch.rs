@@ -12,7 +12,7 @@ use url::Url;
 
 use crate::{commands::CommandContext, errors::CommandFailure, settings::CommandSettings};
 
-/// How Capdeck is reached, before it is known by whom.
+/// How Capdeck is reached, before the agent is known.
 #[derive(Debug)]
 pub(in crate::commands) struct LaunchSettings {
     url: Option<String>,

@@ -19,7 +19,7 @@ const DEFAULT_HOST: &str = "127.0.0.1";
 
 const DEFAULT_PORT: u16 = 7717;
 
-/// Where and for whom to listen, resolved. The registry is opened later.
+/// Where to listen and which clients to accept, resolved. The registry is opened later.
 #[derive(Debug)]
 pub(crate) struct UpSettings {
     pub(crate) http: HttpSettings,

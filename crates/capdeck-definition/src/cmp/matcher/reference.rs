@@ -88,7 +88,7 @@ impl PhraseText {
     }
 }
 
-/// The words of a text, as the format splits it: everything but ASCII letters, digits and `_` stands between words, and
+/// The words of a text, as the format splits it: everything but ASCII letters, digits and `_` separates words, and
 /// what is cut at an end leaves an empty one.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let is_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';

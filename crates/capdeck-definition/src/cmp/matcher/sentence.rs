@@ -66,7 +66,7 @@ enum SentenceToken {
 }
 
 impl ParsedSentence {
-    /// Reads what was said. `phrase` is a pattern that is taken as one word, whatever its own words would mean.
+    /// Reads what was said. `phrase` is a pattern that is taken as one word; the meaning of its own words does not matter.
     pub(super) fn read(text: &str, phrase: &[String]) -> Self {
         let mut sentence = Self::default();
         let tokens = join_phrase(tokens(text), phrase);

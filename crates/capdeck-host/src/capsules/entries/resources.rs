@@ -12,7 +12,7 @@ use crate::capsules::{
 /// Entries on one page of the list.
 const PAGE_SIZE: usize = 200;
 
-/// What an entry with its bands is, whatever its body is.
+/// The media type of an entry with its bands, for every format of its body.
 pub(super) const BANDED_MIME_TYPE: &str = "text/markdown";
 
 /// What begins a cursor of the deck's list of entries.

@@ -27,7 +27,7 @@ impl CapsuleMount {
         Self { bound: Some(bound), ..Self::default() }
     }
 
-    /// For a client whose requests stand alone: nothing can be mounted.
+    /// For a client without sessions: nothing can be mounted.
     pub fn forgetful() -> Self {
         Self { is_forgetful: true, ..Self::default() }
     }
@@ -63,7 +63,7 @@ impl CapsuleMount {
             return Ok(named.map(str::to_owned).or_else(|| self.mounted()));
         };
         match named.map(bare_name) {
-            // Here no other capsule exists, whatever the caller reaches elsewhere.
+            // Here no other capsule exists, even when the caller reaches more elsewhere.
             Some(name) if name != bound.id && !name.eq_ignore_ascii_case(&bound.name) => {
                 Err(StoreError::CapsuleNotFound { name: name.to_owned() }.into())
             }

@@ -98,7 +98,7 @@ fn definitions_are_small_and_say_capsule_only_where_there_are_several() {
         let definition = tool.definition(&free, GrantTools::Manage);
         assert!(definition["inputSchema"]["properties"]["capsule"].is_object());
     }
-    // Who cannot ask is not told how to.
+    // A caller that cannot ask gets no hint how to.
     let said = |grants| json!(listed_with(&free, grants)).to_string();
     assert!(!said(GrantTools::None).contains("request_access"));
     assert!(said(GrantTools::Request).contains("request_access"));

@@ -80,7 +80,7 @@ impl<'a> ContentOrigins<'a> {
         Ok(snapshot.path)
     }
 
-    /// Pins the hash of a text from a repository. One that is not what was pinned was changed in the cache.
+    /// Pins the hash of a text from a repository. One that differs from its pin was changed in the cache.
     pub(super) fn check_body(
         &mut self,
         section: PinSection,

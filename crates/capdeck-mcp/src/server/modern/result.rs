@@ -33,7 +33,7 @@ pub(super) struct ResultEnvelope<'a> {
 #[derive(Default)]
 pub(super) struct ResultAdditions<'a> {
     pub(super) caching: bool,
-    /// True for a known principal: no shared cache may store the result, whatever it says.
+    /// True for a known principal: no shared cache may store the result, even if it says otherwise.
     pub(super) is_personal: bool,
     pub(super) server_info: Option<&'a RawValue>,
     pub(super) subscription: Option<&'a RequestId>,

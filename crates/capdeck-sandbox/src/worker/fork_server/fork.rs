@@ -14,7 +14,7 @@ pub(super) enum ForkedSide {
 /// Copies this process. The caller has made sure that it has one thread.
 pub(super) fn fork() -> io::Result<ForkedSide> {
     // SAFETY: In a process with several threads, a copy may find a lock that is held by a thread it does not have. The fork
-    // server has checked that it has one thread and starts none, so the copy may do whatever this process may. Both
+    // server has checked that it has one thread and starts none, so the copy may do what this process may. Both
     // sides own their copy of every open file, and of the memory.
     let forked = unsafe { libc::fork() };
     match forked {

@@ -121,7 +121,7 @@ async fn download_artifact(call: RestCall) -> ApiResult<RestResponse<BinaryConte
             Err(error) => Some((Err(std::io::Error::other(error)), None)),
         }
     });
-    // Never rendered as a page of this host, whatever its type.
+    // Never rendered as a page of this host, not even as HTML.
     Ok(RestResponse::new(ByteContent(Body::from_stream(chunks)))
         .header(header::CONTENT_LENGTH, &artifact.byte_length.to_string())
         .header(header::CONTENT_DISPOSITION, "attachment")

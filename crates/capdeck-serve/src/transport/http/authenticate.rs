@@ -172,7 +172,7 @@ impl HttpState {
         Ok(Some(RequestIdentity { session: Some(Arc::new(session)), ..sender }))
     }
 
-    /// The session of a request's cookie, whatever the request wants.
+    /// The session of a request's cookie, for every method and path.
     pub(crate) fn session_of(
         &self,
         headers: &HeaderMap,

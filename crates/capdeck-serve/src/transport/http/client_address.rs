@@ -24,7 +24,7 @@ const PROXY_HEADERS: [&str; 9] = [
 ];
 const FORWARDED_PREFIX: &str = "x-forwarded-";
 
-/// True when any proxy forwarded the request. Such a request is not local, whatever its socket.
+/// True when any proxy forwarded the request. Such a request is not local, even from a loopback socket.
 pub(super) fn is_forwarded(headers: &HeaderMap) -> bool {
     let is_of_proxy =
         |name: &str| name.starts_with(FORWARDED_PREFIX) || PROXY_HEADERS.contains(&name);

@@ -118,7 +118,7 @@ fn item_13_an_open_stream_tells_what_is_granted_by_then() {
     let grant = office.grant_to(&agent, &on("one", Role::Reader, &["notes://"]), "capsule:read");
     office.write("one", "notes://a", "seen");
     assert_eq!(stream.next()["params"]["uri"], "notes://a");
-    // And taken back: what is written then is not told, only what is still open.
+    // Revoked again: later writes are not announced, only what is still open.
     office.take_back(&grant);
     office.write("one", "notes://a", "hidden again");
     office.write("one", "docs://end", "1");

@@ -36,7 +36,7 @@ fn a_client_that_has_only_capsules_gets_their_tools_by_their_own_names() {
     );
     let read = client.request("resources/read", json!({"uri": "capsol://one/docs/a"}));
     assert!(read["result"].to_string().contains("in one"), "{read}");
-    // Requests of the newer protocol stand alone, so nothing can be mounted.
+    // The newer protocol has no sessions, so nothing can be mounted.
     let mut modern = office.modern("/mcp", &agent);
     let mount =
         json!({"name": "capsol_capsules", "arguments": {"action": "mount", "capsule": "two"}});

@@ -55,7 +55,7 @@ fn entries_are_written_under_preconditions() {
     let problem = stale.fails(412, "version_conflict");
     assert_eq!(problem["data"]["current_version"], 2);
     assert!(problem["data"]["proposal"]["text"].as_str().is_some(), "{problem}");
-    // Without a precondition it is written whatever is there, as the document says.
+    // Without a precondition it replaces what is there, as the document says.
     api.json("PUT", path, json!({"content": "three"})).is(200);
     for bad in ["1", "\"x\"", "W/\"1\"", "*", "\"0\""] {
         let refused = api.json_with("PUT", path, &[("If-Match", bad)], json!({"content": "x"}));

@@ -1,4 +1,4 @@
-//! The commands of the guide work as they stand there.
+//! The commands of the guide work unchanged.
 
 use std::path::Path;
 

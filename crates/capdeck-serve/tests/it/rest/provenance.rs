@@ -26,7 +26,7 @@ fn people_and_programs_are_named_as_this_host_knows_them() {
         let path = format!("/v1/capsules/team/entries/{place}");
         office.api.json_with("PUT", &path, &AGENT, json!({"content": "x"})).is(201);
     };
-    // A person with a key of their own, whatever their program calls itself.
+    // A person with a key of their own; the name of their program does not matter.
     office.as_person(&ann);
     write(&mut office, "docs/ann");
     let (by, client) = writer(&mut office, "docs/ann");

@@ -176,7 +176,7 @@ fn only_its_owner_and_admins_purge_a_capsule() {
     office.as_owner().delete(&format!("/v1/capsules/{bens}?purge=1")).fails(404, "not_found");
     let lines = office.as_owner().get("/v1/audit?action=capsule.purge").is(200);
     assert_eq!(each(&lines, "outcome"), ["ok", "ok"]);
-    // Whatever did not end well is one word, too.
+    // All that did not end well is one word, too.
     office.as_owner().delete("/v1/agent-enrollments/enr_x").fails(404, "not_found");
     let path = "/v1/audit?action=credential.fail&outcome=";
     let failed = office.as_owner().get(&format!("{path}failed")).is(200);

@@ -75,7 +75,7 @@ fn guessing_the_admin_key_is_slow_and_leaves_one_line() {
     let served = guessed(clock).serve();
     let statuses = guess(&served, 200, |number| format!("open-sesame-{number:010}"));
     assert_eq!((count(&statuses, 401), count(&statuses, 429)), (5, 195), "{statuses:?}");
-    // The right guess is not compared either, wherever it is sent: any other answer would confirm it.
+    // The right guess is not compared either, at any endpoint: another answer would confirm it.
     for (method, path) in PLACES {
         assert_eq!(bearer(&served, method, path, KEY).status, 429, "{path}");
     }

@@ -125,7 +125,7 @@ fn an_operator_signs_in_and_lands_where_they_wanted_to_be() {
     let me = body(&browser.get("/api/me"));
     assert_eq!((&me["operator"]["id"], &me["role"]), (&json!(stage.ann), &json!("approver")));
     assert_eq!(stage.recorded(), ["login.ok", "operator.update"]);
-    // Known by the account itself from now on, whatever the address is.
+    // Known by the account itself from now on, at any address.
     let again = stage.sign_in(&mut browser, "/", &json!({}));
     assert_eq!(again.status, 303, "{again:?}");
     assert_eq!(stage.recorded(), ["login.ok"]);

@@ -142,7 +142,7 @@ fn an_approver_cannot_approve_an_agent_at_their_own_address() {
     refused(&narrowed, "self_approval", "the address that you use");
     bob.browser.address = Some(ELSEWHERE);
     assert_eq!(bob.approve(&request).status, 200);
-    // One who signs an agent up with their own key is its sender, wherever they are.
+    // A person who signs an agent up with their own key is its sender, at any address.
     let wanted = json!({"client_id": "own", "capsule": "ours"});
     let made = body(&bob.post("/v1/agent-enrollments", &wanted));
     let code = made["user_code"].as_str().unwrap();

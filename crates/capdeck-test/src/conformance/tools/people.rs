@@ -71,8 +71,8 @@ pub(super) async fn streaming(call: &FixtureCall<'_>) -> FixtureResult {
     one(call, question, |answer| format!("The stream went on: {}", outcome(answer))).await
 }
 
-/// Needs a model. A modern client that has none is refused; a legacy one is asked nevertheless, because whoever
-/// stands between has to refuse for it.
+/// Needs a model. A modern client that has none is refused; a legacy one is asked nevertheless, because a proxy
+/// in between has to refuse for it.
 pub(super) async fn missing_capability(call: &FixtureCall<'_>) -> FixtureResult {
     if call.is_modern && call.capabilities.get("sampling").is_none() {
         let required = raw_object(&json!({ "sampling": {} }));
