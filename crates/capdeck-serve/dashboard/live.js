@@ -4,14 +4,14 @@
 import { signal } from './signal.js';
 import { useEffect, useRef } from './view.js';
 
-/** @typedef {{ seq: number, source: string, at: string, action: string, outcome: string, [member: string]: any }} Happening */
+/** @typedef {{ seq: number, source: string, at: string, action: string, outcome: string, [member: string]: any }} ActivityEvent */
 
 export const liveState = signal(/** @type {'closed' | 'connecting' | 'open' | 'lost'} */ ('closed'));
 
 /** Incremented when events were lost, so the page may show old data. */
 export const missed = signal(0);
 
-/** @type {Set<(happening: Happening) => void>} */
+/** @type {Set<(event: ActivityEvent) => void>} */
 const listeners = new Set();
 /** @type {EventSource | null} */
 let source = null;
@@ -26,9 +26,9 @@ function open() {
   source.addEventListener('missed', () => missed.set(missed.value + 1));
 }
 
-/** @param {Happening} happening */
-function notify(happening) {
-  for (const listener of [...listeners]) listener(happening);
+/** @param {ActivityEvent} event */
+function notify(event) {
+  for (const listener of [...listeners]) listener(event);
 }
 
 export function closeLive() {
@@ -39,13 +39,13 @@ export function closeLive() {
 
 /**
  * Calls `listener` for each event while the component is mounted.
- * @param {(happening: Happening) => void} listener
+ * @param {(event: ActivityEvent) => void} listener
  */
 export function useLive(listener) {
   const latest = useRef(listener);
   latest.current = listener;
   useEffect(() => {
-    const forward = (/** @type {Happening} */ happening) => latest.current(happening);
+    const forward = (/** @type {ActivityEvent} */ event) => latest.current(event);
     listeners.add(forward);
     open();
     return () => {

@@ -60,7 +60,7 @@ function usePending() {
     waiting.current = setTimeout(overview.reload, GATHER);
   };
   // Only calls that did not succeed can require approval.
-  useLive((happening) => (happening.source === 'registry' || happening.outcome !== 'ok') && countSoon());
+  useLive((event) => (event.source === 'registry' || event.outcome !== 'ok') && countSoon());
   useEffect(() => changes.watch(countSoon), [overview.reload]);
   return overview.data?.pending ?? {};
 }

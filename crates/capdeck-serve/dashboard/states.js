@@ -3,7 +3,7 @@
 
 import { Icon } from './icons.js';
 import { ago, exact } from './format.js';
-import { Said } from './said.js';
+import { HostMessage } from './host-message.js';
 import { html } from './view.js';
 
 /** @param {{ lines?: number }} props */
@@ -28,7 +28,7 @@ export function Failed({ error, retry }) {
   return html`<div class="notice bad failed" role="alert">
     <div class="stack tight grow">
       <strong>${title}</strong>
-      <span><${Said} text=${error.message} />${error.hint ? html`. <span class="soft"><${Said} text=${error.hint} /></span>` : ''}</span>
+      <span><${HostMessage} text=${error.message} />${error.hint ? html`. <span class="soft"><${HostMessage} text=${error.hint} /></span>` : ''}</span>
       ${error.requestId && html`<span class="small soft">Request <code>${error.requestId}</code></span>`}
     </div>
     ${retry && error.status !== 403 && html`<div><button class="button small" type="button" onClick=${retry}>Try again</button></div>`}

@@ -138,6 +138,7 @@ macro_rules! include_files {
 /// Every file of the dashboard but the page. A test compares it with the folder.
 const FILES: &[(&str, &[u8])] = include_files![
     "act.js",
+    "activity-row.js",
     "api.js",
     "app.js",
     "approval-modes.js",
@@ -148,7 +149,7 @@ const FILES: &[(&str, &[u8])] = include_files![
     "feedback.js",
     "finder.js",
     "format.js",
-    "happening.js",
+    "host-message.js",
     "icon.svg",
     "icons.js",
     "keyboard.js",
@@ -192,7 +193,6 @@ const FILES: &[(&str, &[u8])] = include_files![
     "resource.js",
     "result-view.js",
     "router.js",
-    "said.js",
     "schema-form.js",
     "schema.js",
     "session.js",

@@ -13,13 +13,13 @@ import { Target, requestedAction } from '../target.js';
 import { html, useState } from '../view.js';
 import { ApproveDialog } from './approve-dialog.js';
 
-/** @param {any} happening */
-const movesGrants = (happening) => /^(grant|enrollment|credential)/.test(happening.action);
+/** @param {any} event */
+const movesGrants = (event) => /^(grant|enrollment|credential)/.test(event.action);
 
 /** @param {{ query: Record<string, string> }} props */
 export function Requests({ query }) {
   const list = useList('/v1/grants', { status: 'pending', capsule: query.capsule });
-  useLive((happening) => movesGrants(happening) && list.reload());
+  useLive((event) => movesGrants(event) && list.reload());
   return html`<${LoadList} of=${list} empty=${html`<${Empty} icon="access" title="No requests" action=${html`<a class="button" href=${to('connect')}>Connect an agent</a>`}>Sign-ins, enrollments and requests for capsules are listed here until you decide.<//>`}>
     ${(/** @type {any[]} */ items) => html`<ul class="plain stack">${items.map((request) => html`<li key=${request.id}><${Request} request=${request} onDone=${list.reload} /></li>`)}</ul>`}
   <//>`;
@@ -28,7 +28,7 @@ export function Requests({ query }) {
 /** The request of an `approval_url`, pending or decided. @param {{ id: string }} props */
 export function OneRequest({ id }) {
   const request = useResource(address`/v1/grants/${id}`);
-  useLive((happening) => movesGrants(happening) && request.reload());
+  useLive((event) => movesGrants(event) && request.reload());
   return html`<div class="stack"><p><a href=${to('access')}>All requests</a></p>
     <${Load} of=${request}>${(/** @type {any} */ data) => html`<${Request} request=${data} onDone=${request.reload} />`}<//></div>`;
 }
@@ -67,7 +67,7 @@ export function Request({ request, onDone }) {
 export function Grants({ query, decided }) {
   const list = useList('/v1/grants', { status: decided ? undefined : 'approved', capsule: query.capsule, principal: query.principal });
   const [, act] = useAct();
-  useLive((happening) => movesGrants(happening) && list.reload());
+  useLive((event) => movesGrants(event) && list.reload());
   const revoke = async (/** @type {any} */ request) => {
     const name = request.client_name || request.principal;
     if (!(await confirm({ title: `Revoke access of ${name}?`, text: 'Every credential of this grant stops working with the next call.', action: 'Revoke', danger: true }))) return;

@@ -2,7 +2,7 @@
 // Live activity and the audit trail.
 
 import { Icon } from '../icons.js';
-import { Happening } from '../happening.js';
+import { ActivityRow } from '../activity-row.js';
 import { liveState, missed, useLive } from '../live.js';
 import { PageHead, Tabs } from '../page-head.js';
 import { useList, useResource } from '../resource.js';
@@ -34,12 +34,12 @@ function Live() {
   const held = useRef(/** @type {any[]} */ ([]));
   const [waiting, setWaiting] = useState(0);
   const state = useSignal(liveState);
-  useLive((happening) => {
+  useLive((event) => {
     if (paused) {
-      held.current = [happening, ...held.current].slice(0, MAX_ROWS);
+      held.current = [event, ...held.current].slice(0, MAX_ROWS);
       setWaiting(held.current.length);
     } else {
-      setShown((old) => [happening, ...old].slice(0, MAX_ROWS));
+      setShown((old) => [event, ...old].slice(0, MAX_ROWS));
     }
   });
   const resume = () => {
@@ -61,8 +61,8 @@ function Live() {
     ${hasMissed && html`<div class="notice warn"><span>Some events were not received. ${may('admin') && html`<a href=${to('activity', 'audit')}>The audit trail is complete.</a>`}</span></div>`}
     <div class="stack">${rows.length === 0
       ? before.length > 0 ? html`<p class="soft" role="status">${state === 'open' ? 'Waiting for new events.' : 'Connecting…'}</p>` : html`<${Empty} icon="activity" title=${shown.length > 0 ? 'No results' : state === 'open' ? 'No events yet' : 'Connecting…'}>${shown.length > 0 ? 'Change the filter.' : 'Calls, writes and decisions appear here as they happen.'}<//>`
-      : html`<ol class="plain happenings" aria-label="Live activity" aria-live=${paused ? 'off' : 'polite'} aria-relevant="additions">${rows.map((row) => html`<${Happening} key=${row.seq} of=${row} />`)}</ol>`}
-    ${before.length > 0 && html`<section class="stack tight" aria-labelledby="before"><h2 id="before">Earlier</h2><ol class="plain happenings dated">${before.map((row, at) => html`<${Happening} key=${at} of=${row} dated />`)}</ol></section>`}</div>`;
+      : html`<ol class="plain activity-list" aria-label="Live activity" aria-live=${paused ? 'off' : 'polite'} aria-relevant="additions">${rows.map((row) => html`<${ActivityRow} key=${row.seq} of=${row} />`)}</ol>`}
+    ${before.length > 0 && html`<section class="stack tight" aria-labelledby="before"><h2 id="before">Earlier</h2><ol class="plain activity-list dated">${before.map((row, at) => html`<${ActivityRow} key=${at} of=${row} dated />`)}</ol></section>`}</div>`;
 }
 
 /** The last events of the audit trail from before the page was opened. */
@@ -89,7 +89,7 @@ function Audit({ query }) {
       <div class="field"><label for="audit-until">Until</label><input id="audit-until" type="datetime-local" value=${query.until ?? ''} onChange=${field('until')} /></div>
     </form>
     <${LoadList} of=${list} empty=${html`<${Empty} icon="search" title="No results">Change the filters or the time range.<//>`}>
-      ${(/** @type {any[]} */ items) => html`<ol class="plain happenings dated" aria-label="Audit trail">${items.map((row, at) => html`<${Happening} key=${at} of=${row} dated />`)}</ol>`}
+      ${(/** @type {any[]} */ items) => html`<ol class="plain activity-list dated" aria-label="Audit trail">${items.map((row, at) => html`<${ActivityRow} key=${at} of=${row} dated />`)}</ol>`}
     <//>`;
 }
 

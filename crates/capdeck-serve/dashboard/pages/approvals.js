@@ -14,7 +14,7 @@ import { html, useState } from '../view.js';
 
 export default function Approvals() {
   const list = useList('/v1/deck/approvals');
-  useLive((happening) => happening.source === 'deck' && list.reload());
+  useLive((event) => event.source === 'deck' && list.reload());
   return html`<${PageHead} title="Approvals" lede="Destructive calls, and calls your policy asks about, require approval." />
     <${LoadList} of=${list} empty=${html`<${Empty} icon="approvals" title="No pending or standing approvals">Calls that require approval appear here with their arguments.<//>`}>
       ${(/** @type {any[]} */ items) => html`<ul class="plain stack">${items.map((item) => html`<li key=${item.id}><${Approval} item=${item} onDone=${list.reload} /></li>`)}</ul>`}

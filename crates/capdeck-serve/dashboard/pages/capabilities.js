@@ -8,7 +8,7 @@ import { MODES } from '../mode-bars.js';
 import { PageHead, Tabs } from '../page-head.js';
 import { useList, useResource } from '../resource.js';
 import { refine, to } from '../router.js';
-import { Said } from '../said.js';
+import { HostMessage } from '../host-message.js';
 import { Badge, Empty, Load, LoadList, SkeletonCards, stateOf } from '../states.js';
 import { html } from '../view.js';
 import { Capability } from './capability.js';
@@ -47,7 +47,7 @@ function NoDeck() {
 function Card({ item }) {
   return html`<a class="card-link" href=${to('capabilities', item.id)}>
     <span class="row spread"><span class="name">${item.name || item.id}</span><${Badge} value=${stateOf(item)} /></span>
-    <span class="about">${item.reason ?? item.health?.reason ? html`<${Said} text=${item.reason ?? item.health.reason} />` : item.description}</span>
+    <span class="about">${item.reason ?? item.health?.reason ? html`<${HostMessage} text=${item.reason ?? item.health.reason} />` : item.description}</span>
     <span class="foot row"><code>${item.id}</code>${item.backend && html`<span>${item.backend}</span>`}${item.exposure && html`<span>${item.exposure.replaceAll('_', ' ')}</span>`}${item.tokens !== null && item.tokens !== undefined && html`<span>${compact(item.tokens)} tokens</span>`}</span>
   </a>`;
 }

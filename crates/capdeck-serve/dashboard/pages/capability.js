@@ -10,7 +10,7 @@ import { PageHead, Tabs } from '../page-head.js';
 import { path as address, post } from '../api.js';
 import { useList, useResource } from '../resource.js';
 import { to } from '../router.js';
-import { Said } from '../said.js';
+import { HostMessage } from '../host-message.js';
 import { Badge, Empty, Load, LoadList, Time, stateOf } from '../states.js';
 import { Hints } from '../tool-hints.js';
 import { html, useState } from '../view.js';
@@ -40,7 +40,7 @@ export function Capability({ id, path }) {
 /** @param {{ data: any }} props */
 function NotLoaded({ data }) {
   return html`<div class="stack">
-    <div class="notice bad"><span>Not loaded: <${Said} text=${data.reason} /></span></div>
+    <div class="notice bad"><span>Not loaded: <${HostMessage} text=${data.reason} /></span></div>
     <p>Other capabilities are not affected. Fix the file; it reloads on save.</p>
     <dl class="facts"><dt>File</dt><dd><code class="anywhere">${data.source?.path ?? '–'}</code></dd>${(data.shadows ?? []).length > 0 && html`<dt>Shadows</dt><dd>${data.shadows.map((/** @type {any} */ one) => one.path ?? pretty(one)).join(', ')}</dd>`}</dl>
     ${data.nextStep && html`<section class="stack tight"><h2>Show all problems with their locations</h2><${CopyBlock} text=${data.nextStep} label="the command" /></section>`}
@@ -70,10 +70,10 @@ function Standing({ data }) {
   const why = data.why ?? {};
   const health = data.health ?? {};
   return html`<div class="stack tight">
-    ${data.reason && html`<div class="notice warn"><span><strong>${data.status}</strong>: <${Said} text=${data.reason} />${why.nextStep ? html`. Next: <code>${why.nextStep}</code>` : ''}</span></div>`}
+    ${data.reason && html`<div class="notice warn"><span><strong>${data.status}</strong>: <${HostMessage} text=${data.reason} />${why.nextStep ? html`. Next: <code>${why.nextStep}</code>` : ''}</span></div>`}
     ${!data.reason && why.visible === false && html`<div class="notice warn"><span>Hidden from agents${data.exposure === 'none' ? ' (exposure: none)' : ''}.</span></div>`}
-    ${why.visible && why.seen && html`<p class="soft">Visible to agents: <${Said} text=${why.seen} />.</p>`}
-    ${health.state === 'failing' && html`<div class="notice bad"><span>Failing since <${Time} at=${health.since} /> (${health.times === 1 ? 'once' : `${health.times} times`}), last <${Time} at=${health.lastAt} />: <${Said} text=${health.reason} /></span></div>`}
+    ${why.visible && why.seen && html`<p class="soft">Visible to agents: <${HostMessage} text=${why.seen} />.</p>`}
+    ${health.state === 'failing' && html`<div class="notice bad"><span>Failing since <${Time} at=${health.since} /> (${health.times === 1 ? 'once' : `${health.times} times`}), last <${Time} at=${health.lastAt} />: <${HostMessage} text=${health.reason} /></span></div>`}
     ${health.state === 'ok' && html`<p class="soft">Last response: <${Time} at=${health.at} />.</p>`}
     ${health.state === 'unchecked' && html`<p class="soft">Not checked yet. Use “Check now”.</p>`}
     ${(why.pins ?? []).length > 0 && html`<div class="notice warn"><span>${why.pins.join('; ')}. <a href=${to('pins', data.id)}>Show changes</a></span></div>`}

@@ -24,7 +24,7 @@ export function CapsuleAccess({ capsule }) {
     requests.reload();
     connections.reload();
   };
-  useLive((happening) => /^(grant|share|credential|enrollment)/.test(happening.action) && reload());
+  useLive((event) => /^(grant|share|credential|enrollment)/.test(event.action) && reload());
   const disconnect = async (/** @type {any} */ connection) => {
     if (!(await confirm({ title: `Disconnect ${connection.name || connection.id}?`, text: 'Its access ends with the next call.', action: 'Disconnect', danger: true }))) return;
     if (await act(() => remove(address`/v1/capsules/${capsule.id}/connections/${connection.id}`), `Disconnected ${connection.name || connection.id}`)) connections.reload();

@@ -16,7 +16,7 @@ export function Entries({ capsule, query }) {
   const isSearch = Boolean(query.q);
   const filters = { scheme: query.scheme, tag: query.tag };
   const list = useList(isSearch ? address`/v1/capsules/${capsule.id}/search` : address`/v1/capsules/${capsule.id}/entries`, isSearch ? { ...filters, q: query.q } : { ...filters, latest_first: true });
-  useLive((happening) => happening.source === 'capsules' && happening.capsule === capsule.id && list.reload());
+  useLive((event) => event.source === 'capsules' && event.capsule === capsule.id && list.reload());
   const schemes = (capsule.schemes ?? []).filter((/** @type {any} */ scheme) => scheme.entries > 0 || scheme.scheme === query.scheme);
   return html`<form class="filters" role="search" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
       <div class="field wide"><label for="search">Search</label><input id="search" data-search type="search" placeholder="Words in titles, addresses and texts" value=${query.q ?? ''} onInput=${(/** @type {any} */ event) => refine({ q: event.target.value })} /></div>

@@ -2,7 +2,7 @@
 // The log of a capsule, including denied calls.
 
 import { path as address } from '../api.js';
-import { Happening } from '../happening.js';
+import { ActivityRow } from '../activity-row.js';
 import { useList } from '../resource.js';
 import { Empty, LoadList } from '../states.js';
 import { html, useState } from '../view.js';
@@ -17,6 +17,6 @@ export function CapsuleLog({ capsule }) {
       <div class="field"><label for="log-outcome">Outcome</label><select id="log-outcome" value=${outcome} onChange=${(/** @type {any} */ event) => setOutcome(event.target.value)}><option value="">any</option><option value="ok">ok</option><option value="denied">denied</option><option value="error">error</option></select></div>
     </form>
     <${LoadList} of=${list} empty=${html`<${Empty} icon="activity" title="No results" />`}>
-      ${(/** @type {any[]} */ items) => html`<ol class="plain happenings dated" aria-label="Log">${items.map((row) => html`<${Happening} key=${row.seq} of=${{ ...row, capsule: capsule.id }} dated />`)}</ol>`}
+      ${(/** @type {any[]} */ items) => html`<ol class="plain activity-list dated" aria-label="Log">${items.map((row) => html`<${ActivityRow} key=${row.seq} of=${{ ...row, capsule: capsule.id }} dated />`)}</ol>`}
     <//>`;
 }

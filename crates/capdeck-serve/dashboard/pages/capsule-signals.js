@@ -14,7 +14,7 @@ export function Signals({ capsule }) {
   const list = useList(address`/v1/capsules/${capsule.id}/signals`, { limit: 200 });
   const [text, setText] = useState('');
   const [busy, act] = useAct();
-  useLive((happening) => happening.capsule === capsule.id && list.reload());
+  useLive((event) => event.capsule === capsule.id && list.reload());
   const send = async (/** @type {Event} */ event) => {
     event.preventDefault();
     if (!(await act(() => post(address`/v1/capsules/${capsule.id}/signals`, { kind: 'note', text: text.trim() }), 'Sent the signal'))) return;

@@ -3,12 +3,12 @@
 
 import { Sparkline } from '../charts.js';
 import { asField, compact, counted, number, uptime } from '../format.js';
-import { Happening } from '../happening.js';
+import { ActivityRow } from '../activity-row.js';
 import { missed, useLive } from '../live.js';
 import { PageHead } from '../page-head.js';
 import { useResource } from '../resource.js';
 import { to } from '../router.js';
-import { Said } from '../said.js';
+import { HostMessage } from '../host-message.js';
 import { may } from '../session.js';
 import { Badge, Empty, Load, SkeletonCards, stateOf } from '../states.js';
 import { html, useEffect, useState } from '../view.js';
@@ -57,7 +57,7 @@ function Attention({ data, health }) {
     <h2 id="attention">Needs attention</h2>
     ${items.length === 0
       ? html`<p class="notice good"><span>No pending decisions and no failures.</span></p>`
-      : html`<ul class="plain rows attention">${items.map((item) => html`<li><a class="row-link" href=${item.link}><${Badge} value=${item.word} /><strong>${item.title}</strong><span class="grow soft"><${Said} text=${item.about} /></span></a></li>`)}</ul>`}
+      : html`<ul class="plain rows attention">${items.map((item) => html`<li><a class="row-link" href=${item.link}><${Badge} value=${item.word} /><strong>${item.title}</strong><span class="grow soft"><${HostMessage} text=${item.about} /></span></a></li>`)}</ul>`}
   </section>`;
 }
 
@@ -89,7 +89,7 @@ function HostFacts({ data }) {
 function Latest() {
   const past = useResource(may('admin') ? '/v1/audit' : null, { source: 'deck', limit: LATEST });
   const [fresh, setFresh] = useState(/** @type {any[]} */ ([]));
-  useLive((happening) => setFresh((old) => [happening, ...old].slice(0, LATEST)));
+  useLive((event) => setFresh((old) => [event, ...old].slice(0, LATEST)));
   // The reloaded list contains the live events received so far.
   useEffect(() => missed.watch(() => setFresh([])), []);
   const rows = [...fresh, ...(past.data?.items ?? [])].slice(0, LATEST);
@@ -97,6 +97,6 @@ function Latest() {
     <div class="row spread"><h2 id="latest">Recent activity</h2><a href=${to('activity')}>All activity</a></div>
     <${Load} of=${may('admin') ? past : { data: rows }}>${() => (rows.length === 0
       ? html`<${Empty} icon="activity" title="No activity yet" action=${html`<a class="button" href=${to('connect')}>Connect an agent</a>`}>Calls, writes and decisions appear here as they happen.<//>`
-      : html`<ol class="plain happenings">${rows.map((row, at) => html`<${Happening} key=${row.seq ? `${row.source}-${row.seq}` : at} of=${row} />`)}</ol>`)}<//>
+      : html`<ol class="plain activity-list">${rows.map((row, at) => html`<${ActivityRow} key=${row.seq ? `${row.source}-${row.seq}` : at} of=${row} />`)}</ol>`)}<//>
   </section>`;
 }

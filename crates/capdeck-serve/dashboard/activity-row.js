@@ -10,12 +10,12 @@ import { html } from './view.js';
 const WAITS = 'APPROVAL_REQUIRED';
 
 /** @param {{ of: any, dated?: boolean }} props */
-export function Happening({ of: row, dated }) {
+export function ActivityRow({ of: row, dated }) {
   const at = row.at ?? row.ts;
   const who = row.client ?? row.agent ?? row.actor ?? row.principal ?? '';
   const took = row.elapsed_ms ?? row.elapsedMs;
   const failure = row.error_code ?? (['ok', 'denied', 'error', 'tool_error'].includes(row.outcome) ? null : row.outcome);
-  return html`<li class="happening">
+  return html`<li class="activity-row">
     <time class="number soft" datetime=${at} title=${exact(at)}>${dated ? exact(at) : timeOfDay(at)}</time>
     <${Badge} value=${failure === WAITS ? 'waiting' : failure && row.outcome !== 'denied' ? 'error' : String(row.outcome)} />
     <span class="grow anywhere"><strong>${String(row.action ?? row.method ?? '')}</strong> <${About} of=${row} />${failure && html` <span class="soft">${failure.toLowerCase().replaceAll('_', ' ')}</span>`}</span>

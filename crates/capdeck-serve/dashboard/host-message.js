@@ -4,7 +4,7 @@
 import { html } from './view.js';
 
 /** @param {{ text: string | null | undefined }} props */
-export function Said({ text }) {
+export function HostMessage({ text }) {
   const parts = String(text ?? '').split('`');
   // An unpaired backtick is literal text.
   if (parts.length % 2 === 0) return html`<span>${text}</span>`;
