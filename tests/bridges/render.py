@@ -124,7 +124,7 @@ A protocol error of a server is a tool error here, which holds its code and its 
 """
 
 PAIRS_OPENING = """
-## Who was tested with whom
+## Tested pairs
 
 Checks that passed, of those there were. Python is the package `mcp`, TypeScript 1 is `@modelcontextprotocol/sdk`, TypeScript 2 is
 `@modelcontextprotocol/client` and `@modelcontextprotocol/server`; the number is the major version.

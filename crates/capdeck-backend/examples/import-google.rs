@@ -20,7 +20,7 @@ use capdeck_definition::{Backend, CapabilityId, Definition, DefinitionSource, So
 use serde_json::{Value, json};
 
 /// Long, because a document is large and the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(600);
+const IMPORT_TIMEOUT: Duration = Duration::from_secs(600);
 
 fn main() {
     let mut files: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
@@ -58,7 +58,7 @@ async fn check(connector: &Connector, file: &PathBuf) -> Value {
     let definition = definition(file);
     let started = Instant::now();
     let connection = connector.connect(&definition, ConnectOptions::default()).await.unwrap();
-    let discovery = match connection.discover(&CallContext::detached(PATIENCE)).await {
+    let discovery = match connection.discover(&CallContext::detached(IMPORT_TIMEOUT)).await {
         Ok(discovery) => discovery,
         Err(error) => return json!({ "file": file, "error": error.to_string() }),
     };

@@ -190,7 +190,7 @@ impl ErrorCode {
         }
     }
 
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::deserialize(StrDeserializer::<serde::de::value::Error>::new(name)).ok()
     }
 

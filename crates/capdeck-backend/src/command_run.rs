@@ -198,7 +198,7 @@ impl<T> ResolvedBackend<T> {
             CommandEnd::Cancelled => Some("cancelled".to_owned()),
             CommandEnd::TooMuchOutput => Some("ended: too much output".to_owned()),
         };
-        let log = self.surroundings.logs.of(&self.id);
+        let log = self.surroundings.logs.log_of(&self.id);
         let stderr = outcome.stderr.text(u64::MAX);
         for line in scrubber.text(&stderr).lines() {
             log.push(format!("{tool}: {line}"));

@@ -68,7 +68,7 @@ pub(crate) struct FaultSources(Mutex<HashMap<CapabilityId, Arc<FaultSource>>>);
 
 impl FaultSources {
     /// The source of a capability. It starts again from its seed when the file says something else.
-    pub(crate) fn of(&self, id: &CapabilityId, declared: &Declared) -> Arc<FaultSource> {
+    pub(crate) fn get_or_insert(&self, id: &CapabilityId, declared: &Declared) -> Arc<FaultSource> {
         let chaos = chaos(declared);
         let mut sources = self.0.lock();
         if let Some(source) = sources.get(id.as_str())
@@ -117,9 +117,9 @@ mod fault_sources_tests {
     fn a_source_goes_on_until_the_file_changes() {
         let (sources, id) = (FaultSources::default(), CapabilityId::new("one").unwrap());
         let shaky = Declared { drop: 0.5, ..Declared::default() };
-        let first = sources.of(&id, &shaky);
-        assert!(Arc::ptr_eq(&first, &sources.of(&id, &shaky)));
+        let first = sources.get_or_insert(&id, &shaky);
+        assert!(Arc::ptr_eq(&first, &sources.get_or_insert(&id, &shaky)));
         let other = Declared { drop: 0.6, ..Declared::default() };
-        assert!(!Arc::ptr_eq(&first, &sources.of(&id, &other)));
+        assert!(!Arc::ptr_eq(&first, &sources.get_or_insert(&id, &other)));
     }
 }

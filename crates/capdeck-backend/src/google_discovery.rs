@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use self::{
-    translate::{DiscoveryDocument, Extras, GoogleBaseUrls},
+    translate::{DiscoveryDocument, GoogleBaseUrls, MethodExtensions},
     upload::{MediaArgument, UploadCall, UploadMedia},
 };
 use crate::{
@@ -62,7 +62,7 @@ struct GoogleApi {
     bases: GoogleBaseUrls,
     project: Option<PathBuf>,
     operations: HashMap<String, OpenApiOperation>,
-    extras: BTreeMap<String, Extras>,
+    extras: BTreeMap<String, MethodExtensions>,
     discovery: Discovery,
 }
 

@@ -87,7 +87,8 @@ impl Connection for McpConnection {
         params: Option<RawMembers>,
         context: &CallContext,
     ) -> CallResult {
-        let answer = self.session.request(method, params, context, McpOperation::of(method)).await;
+        let answer =
+            self.session.request(method, params, context, McpOperation::from_method(method)).await;
         answer.map_err(|error| explain(self.sign_in.as_ref(), error))
     }
 

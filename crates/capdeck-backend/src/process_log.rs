@@ -32,13 +32,13 @@ struct ProcessLogLines {
 }
 
 impl ProcessLogs {
-    pub(crate) fn of(&self, id: &CapabilityId) -> ProcessLog {
+    pub(crate) fn log_of(&self, id: &CapabilityId) -> ProcessLog {
         self.0.lock().entry(id.clone()).or_default().clone()
     }
 
     /// The same for a new process of the capability, whose lines are separate from those of others.
     pub(crate) fn of_process(&self, id: &CapabilityId) -> ProcessLog {
-        let ProcessLog { lines, .. } = self.of(id);
+        let ProcessLog { lines, .. } = self.log_of(id);
         let process = {
             let mut log = lines.lock();
             log.processes += 1;

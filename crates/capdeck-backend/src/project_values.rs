@@ -95,7 +95,7 @@ async fn take<T>(
                 folder: Some(definition.base_dir.clone()),
                 pipes_stdin: false,
                 error_log: Some((
-                    surroundings.logs.of(&definition.id),
+                    surroundings.logs.log_of(&definition.id),
                     prepared.log_scrubber.clone(),
                 )),
             };

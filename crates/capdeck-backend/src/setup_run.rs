@@ -165,8 +165,8 @@ impl Connector {
                 CommandEnd::Cancelled => failed("cancelled".to_owned()),
                 CommandEnd::TooMuchOutput => failed("wrote too much output".to_owned()),
             },
-            stdout: shown(&outcome.stdout, step.max_output_bytes),
-            stderr: shown(&outcome.stderr, step.max_output_bytes),
+            stdout: output_text(&outcome.stdout, step.max_output_bytes),
+            stderr: output_text(&outcome.stderr, step.max_output_bytes),
             elapsed_ms: u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX),
         })
     }
@@ -176,7 +176,7 @@ fn failed(reason: String) -> StepStatus {
     StepStatus::Failed { reason, hint: None }
 }
 
-fn shown(captured: &CapturedStream, limit: u64) -> String {
+fn output_text(captured: &CapturedStream, limit: u64) -> String {
     let text = captured.text(limit);
     if captured.total() <= limit {
         return text;

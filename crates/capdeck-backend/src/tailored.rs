@@ -174,7 +174,7 @@ impl TailoredConnection {
     ) -> Box<RawValue> {
         let Some(input) = text_of(&result) else { return result };
         let Some((program, args)) = split_formatter_command(&formatter.cmd) else { return result };
-        let log = self.surroundings.logs.of(&self.log_name);
+        let log = self.surroundings.logs.log_of(&self.log_name);
         let command = ChildCommand {
             program,
             args,

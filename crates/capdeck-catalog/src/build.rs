@@ -72,7 +72,7 @@ pub fn build(deck: &Deck, facts: &BuildInputs<'_>, previous: Option<&Catalog>) -
         untrusted,
         quarantined: deck.quarantined.clone().into(),
         diagnostics: deck.diagnostics.clone().into(),
-        parts: Arc::new(DeckParts::of(&config, file)),
+        parts: Arc::new(DeckParts::from_files(&config, file)),
         config: Arc::new(config),
         ..Catalog::default()
     }

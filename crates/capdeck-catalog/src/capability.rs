@@ -107,7 +107,7 @@ fn ways_of(exposure: Exposure) -> u8 {
 
 impl ExposureModes {
     /// The ways that exposures of these names have. An unknown name has none, and still narrows the choice.
-    pub fn named<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
+    pub fn from_names<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
         let ways = |name: &'n str| {
             let named: Result<_, serde::de::value::Error> =
                 Exposure::deserialize(name.into_deserializer());
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn an_exposure_keeps_the_ways_that_may_be_had() {
-        let modes = |names: &[&str]| ExposureModes::named(names.iter().copied());
+        let modes = |names: &[&str]| ExposureModes::from_names(names.iter().copied());
         use Exposure as E;
         for (names, asked, given) in [
             (&["direct"][..], E::DirectAndCodeMode, E::Direct),

@@ -179,7 +179,8 @@ impl<'a> CatalogFilter<'a> {
         let is_set = matches!(capability.definition.backend, Backend::Caplets(_));
         // A set has nothing but its members, which are shown or gone by themselves.
         let tools_only = !is_set && self.has_tools_only(capability, &ids);
-        let modes = self.access.and_then(|access| access.modes_of(&ids)).map(ExposureModes::named);
+        let modes =
+            self.access.and_then(|access| access.modes_of(&ids)).map(ExposureModes::from_names);
         let may_deny = self.clearance.may_deny_some_of(policy, &ids);
         let shelved = self.shelved.filter(|_| DeckParts::may_shelve(capability));
         let may_shelve = shelved.is_some_and(|shelved| shelved.has_some_of(&ids));

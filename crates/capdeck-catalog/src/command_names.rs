@@ -25,10 +25,10 @@ pub enum NameLookupError {
 
 impl<'a> CommandNames<'a> {
     /// The names of everything usable in the catalog.
-    pub fn of(catalog: &'a Catalog) -> Self {
+    pub fn from_catalog(catalog: &'a Catalog) -> Self {
         let usable = catalog.capabilities().filter(|capability| capability.is_usable());
         let usable: Vec<&Arc<Capability>> = usable.collect();
-        let words = CommandWords::of(usable.iter().map(|one| one.definition.id.as_str()));
+        let words = CommandWords::from_names(usable.iter().map(|one| one.definition.id.as_str()));
         let groups = usable.into_iter().map(|one| (words.get(one.definition.id.as_str()), one));
         let groups = groups.collect();
         let ungrouped = catalog.parts().ungrouped.as_ref();
@@ -83,7 +83,7 @@ impl<'a> CommandNames<'a> {
 pub struct CommandWords(FxHashMap<String, usize>);
 
 impl CommandWords {
-    pub fn of<'a>(names: impl Iterator<Item = &'a str>) -> Self {
+    pub fn from_names<'a>(names: impl Iterator<Item = &'a str>) -> Self {
         let mut uses = FxHashMap::default();
         for name in names {
             *uses.entry(command_word(name)).or_default() += 1;
@@ -92,7 +92,7 @@ impl CommandWords {
     }
 
     pub fn of_tools(tools: &[Arc<Tool>]) -> Self {
-        Self::of(tools.iter().map(|tool| tool.name()))
+        Self::from_names(tools.iter().map(|tool| tool.name()))
     }
 
     /// What to type for each of these tools.

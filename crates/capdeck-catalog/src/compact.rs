@@ -9,7 +9,7 @@ use crate::{
 
 /// The compact form shown in tool listings.
 pub fn compact(tool: &Tool) -> Value {
-    let shape = InputShape::of(tool);
+    let shape = InputShape::from_tool(tool);
     let mut compact = Map::new();
     compact.insert("name".into(), json!(tool.name()));
     for key in ["description", "useWhen", "avoidWhen"] {

@@ -48,7 +48,7 @@ pub struct NamedView {
 
 impl DeckParts {
     /// The parts that a deck's options and its capability file name.
-    pub(crate) fn of(config: &DeckConfig, file: Option<&CapabilityFile>) -> Self {
+    pub(crate) fn from_files(config: &DeckConfig, file: Option<&CapabilityFile>) -> Self {
         let views = config.views.iter();
         let views = views.map(|(name, view)| (name.clone(), NamedView::from(view))).collect();
         let mut parts = Self { views, ..Self::default() };

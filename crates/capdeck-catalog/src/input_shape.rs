@@ -12,7 +12,7 @@ pub(crate) struct InputShape {
 }
 
 impl InputShape {
-    pub(crate) fn of(tool: &Tool) -> Self {
+    pub(crate) fn from_tool(tool: &Tool) -> Self {
         let schema = tool.input_schema().and_then(|raw| serde_json::from_str(raw.get()).ok());
         Self { root: schema.unwrap_or_default() }
     }

@@ -58,7 +58,7 @@ struct ObjectShape {
 }
 
 impl ObservedShape {
-    pub fn of(value: &Value) -> Self {
+    pub fn from_value(value: &Value) -> Self {
         Self::at_depth(value, 0)
     }
 
@@ -120,23 +120,27 @@ impl ObservedShape {
             if fits(&shape) {
                 return shape;
             }
-            shape.cut(depth);
+            shape.forget_below(depth);
         }
         Self { unknown: true, ..Self::default() }
     }
 
     /// Forgets what lies below a level.
-    fn cut(&mut self, levels: usize) {
+    fn forget_below(&mut self, levels: usize) {
         let has_parts = self.object.is_some() || self.items.is_some();
         if levels == 0 && has_parts {
             (self.object, self.items, self.unknown) = (None, None, true);
         }
         let below = levels.saturating_sub(1);
         if let Some(object) = &mut self.object {
-            object.fields.values_mut().chain(&mut object.values).for_each(|one| one.cut(below));
+            object
+                .fields
+                .values_mut()
+                .chain(&mut object.values)
+                .for_each(|one| one.forget_below(below));
         }
         if let Some(items) = &mut self.items {
-            items.cut(below);
+            items.forget_below(below);
         }
     }
 
@@ -290,7 +294,7 @@ mod tests {
     use super::*;
 
     fn text(value: &Value) -> String {
-        ObservedShape::of(value).type_script().0
+        ObservedShape::from_value(value).type_script().0
     }
 
     #[test]
@@ -302,11 +306,11 @@ mod tests {
         let expected = "{ empty?: unknown[]; \"first-name\"?: string; items?: { id?: number | null; name?: string; \
                         on?: boolean; tags?: string[] }[]; password?: string }";
         assert_eq!(text(&value), expected);
-        let kept = serde_json::to_string(&ObservedShape::of(&value)).unwrap();
+        let kept = serde_json::to_string(&ObservedShape::from_value(&value)).unwrap();
         assert!(!kept.contains("canary"), "{kept}");
         assert_eq!(
             serde_json::from_str::<ObservedShape>(&kept).unwrap(),
-            ObservedShape::of(&value)
+            ObservedShape::from_value(&value)
         );
     }
 
@@ -323,7 +327,8 @@ mod tests {
             "deadbeefdeadbeef",
             "a very long sentence that says something about somebody",
         ] {
-            let shape = ObservedShape::of(&json!({"users": {key: {"age": 3}, "b": {"age": 4}}}));
+            let shape =
+                ObservedShape::from_value(&json!({"users": {key: {"age": 3}, "b": {"age": 4}}}));
             let kept = serde_json::to_string(&shape).unwrap();
             assert!(!kept.contains(key), "{key}: {kept}");
             assert_eq!(shape.type_script().0, "{ users?: { [key: string]: { age?: number } } }");
@@ -332,11 +337,11 @@ mod tests {
 
     #[test]
     fn results_add_to_what_is_known() {
-        let mut shape = ObservedShape::of(&json!({"a": 1}));
-        assert!(shape.merge(ObservedShape::of(&json!({"a": "x", "b": [1]}))));
-        assert!(!shape.merge(ObservedShape::of(&json!({"a": 2, "b": []}))));
+        let mut shape = ObservedShape::from_value(&json!({"a": 1}));
+        assert!(shape.merge(ObservedShape::from_value(&json!({"a": "x", "b": [1]}))));
+        assert!(!shape.merge(ObservedShape::from_value(&json!({"a": 2, "b": []}))));
         assert_eq!(shape.type_script().0, "{ a?: string | number; b?: number[] }");
-        assert!(shape.merge(ObservedShape::of(&json!([{"c": 1}]))));
+        assert!(shape.merge(ObservedShape::from_value(&json!([{"c": 1}]))));
         assert_eq!(
             shape.type_script().0,
             "{ a?: string | number; b?: number[] } | { c?: number }[]"
@@ -349,7 +354,7 @@ mod tests {
         for _ in 0..100 {
             deep = json!({"a": deep});
         }
-        let (text, is_cut) = ObservedShape::of(&deep).type_script();
+        let (text, is_cut) = ObservedShape::from_value(&deep).type_script();
         assert!(text.contains("unknown") && is_cut, "{text}");
         let wide: serde_json::Map<String, Value> = ('a'..='z')
             .flat_map(|one| {
@@ -357,7 +362,7 @@ mod tests {
             })
             .collect();
         let wide = json!({"a": wide, "b": wide, "c": {"d": wide, "e": [wide]}});
-        let shape = ObservedShape::of(&wide).bounded();
+        let shape = ObservedShape::from_value(&wide).bounded();
         assert!(serde_json::to_vec(&shape).unwrap().len() <= MAX_JSON_BYTES);
         let (text, is_cut) = shape.type_script();
         assert!(text.len() <= MAX_TEXT_BYTES && is_cut, "{}", text.len());

@@ -86,7 +86,7 @@ fn digest(definition: &RawMembers, members: &[&str]) -> String {
 
 impl Pin {
     /// The pin of a tool as it is now.
-    pub fn of(tool: &Tool) -> Self {
+    pub fn from_tool(tool: &Tool) -> Self {
         let pinned = |(key, _): &(&String, _)| PINNED_MEMBERS.contains(&key.as_str());
         Self {
             digest: definition_digest(tool),
@@ -112,7 +112,7 @@ impl CapabilityPins {
     /// Pins the tools that have no pin yet, when a list is seen for a new audience.
     pub fn pin_new(&mut self, discovery: &Discovery) {
         for tool in &discovery.tools {
-            self.tools.entry(tool.name().to_owned()).or_insert_with(|| Pin::of(tool));
+            self.tools.entry(tool.name().to_owned()).or_insert_with(|| Pin::from_tool(tool));
         }
     }
 
@@ -133,7 +133,7 @@ impl CapabilityPins {
         for tool in
             discovery.tools.iter().filter(|tool| only.is_none_or(|name| name == tool.name()))
         {
-            let pin = Pin { is_approved: true, ..Pin::of(tool) };
+            let pin = Pin { is_approved: true, ..Pin::from_tool(tool) };
             self.tools.insert(tool.name().to_owned(), pin);
         }
     }

@@ -43,7 +43,7 @@ pub enum DecisionReason {
 
 impl RuleClearance {
     /// The clearance of a client that goes by these names.
-    pub fn of(policy: &CallPolicy, names: &[&str]) -> Self {
+    pub fn for_client(policy: &CallPolicy, names: &[&str]) -> Self {
         let meets = |rule: &PolicyRule| match &rule.about.principal {
             Some(pattern) => names.iter().any(|name| pattern.matches(name)),
             None => true,

@@ -37,12 +37,12 @@ pub fn signature(name: &str, tool: &Tool) -> String {
 
 /// The call of a tool in few words: `notes.add(text, tags?: string[])`.
 pub fn brief_signature(name: &str, tool: &Tool) -> String {
-    format!("{name}({})", SignatureStyle::Brief.render(&InputShape::of(tool)))
+    format!("{name}({})", SignatureStyle::Brief.render(&InputShape::from_tool(tool)))
 }
 
 /// The arguments of a tool, required ones first: `path: string, limit?: number`.
 pub fn argument_list(tool: &Tool) -> String {
-    render(&InputShape::of(tool))
+    render(&InputShape::from_tool(tool))
 }
 
 pub(crate) fn render(shape: &InputShape) -> String {
@@ -108,7 +108,7 @@ impl SignatureStyle {
                 return self.union(options.iter().map(|option| self.kind(walk, option)));
             }
         }
-        let named = |name: &str| self.named(walk, schema, name);
+        let named = |name: &str| self.type_from_name(walk, schema, name);
         match schema.get("type") {
             Some(Value::String(name)) => named(name),
             Some(Value::Array(names)) => {
@@ -119,7 +119,7 @@ impl SignatureStyle {
         }
     }
 
-    fn named(self, walk: SchemaWalk<'_>, schema: &Value, name: &str) -> String {
+    fn type_from_name(self, walk: SchemaWalk<'_>, schema: &Value, name: &str) -> String {
         // An argument that is an object says nothing by its name alone.
         let spelled_out = match self {
             Self::Full => 2,

@@ -76,7 +76,7 @@ pub(crate) fn build(
     let mut seen: Vec<&str> = Vec::new();
     for pair in pairs {
         let value = convert(pair, &schema)?;
-        let wanted = SchemaTypes::of(property(&schema, &pair.key), &schema);
+        let wanted = SchemaTypes::from_schema(property(&schema, &pair.key), &schema);
         let is_repeated = pairs.iter().filter(|other| other.key == pair.key).count() > 1;
         let is_item = !pair.is_json
             && wanted.has("array")
@@ -108,9 +108,10 @@ fn convert(pair: &ArgumentPair, schema: &Value) -> Result<Box<RawValue>, Command
         return value::raw(key, value);
     }
     let declared = property(schema, key);
-    let mut wanted = SchemaTypes::of(declared, schema);
+    let mut wanted = SchemaTypes::from_schema(declared, schema);
     if wanted.has("array") && !value.trim_start().starts_with('[') && !wanted.has("string") {
-        wanted = SchemaTypes::of(declared.and_then(|declared| items(declared, schema)), schema);
+        wanted =
+            SchemaTypes::from_schema(declared.and_then(|declared| items(declared, schema)), schema);
     }
     match serde_json::from_str::<&RawValue>(value) {
         Ok(json) if wanted.takes(json.get()) => Ok(json.to_owned()),

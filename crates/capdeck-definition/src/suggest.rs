@@ -8,10 +8,10 @@ pub(crate) const MAX_CANDIDATES: usize = 256;
 const MAX_DISTANCE: usize = 3;
 
 /// Below this similarity a suggestion misleads more than it helps.
-const LEAST_SIMILAR: f64 = 0.6;
+const MIN_SIMILARITY: f64 = 0.6;
 
 /// Letters of a name that are compared.
-const LONGEST: usize = 128;
+const MAX_COMPARED_LETTERS: usize = 128;
 
 /// The key of a file that was meant. Stricter than [`nearest`]: a key that is only contained in another one, or shares
 /// half of its letters, is usually another key.
@@ -61,7 +61,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     let mut best: Option<(f64, &str)> = None;
     for candidate in candidates {
         let similarity = similarity(&name, &plain(candidate));
-        if similarity >= LEAST_SIMILAR && best.is_none_or(|(most, _)| similarity > most) {
+        if similarity >= MIN_SIMILARITY && best.is_none_or(|(most, _)| similarity > most) {
             best = Some((similarity, candidate));
         }
     }
@@ -71,7 +71,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 /// Spelling differences that people make without noticing: case and separators.
 fn plain(name: &str) -> String {
     name.chars()
-        .take(LONGEST)
+        .take(MAX_COMPARED_LETTERS)
         .filter(|letter| letter.is_alphanumeric())
         .flat_map(char::to_lowercase)
         .collect()
@@ -85,7 +85,7 @@ fn similarity(name: &str, candidate: &str) -> f64 {
     // `issue` for `create_issue`: a name inside the other one is a fair guess even at a distance.
     let inside = name.len() >= 4 && candidate.contains(name)
         || candidate.len() >= 4 && name.contains(candidate);
-    if inside { edits.max(LEAST_SIMILAR + edits / 10.0) } else { edits }
+    if inside { edits.max(MIN_SIMILARITY + edits / 10.0) } else { edits }
 }
 
 #[cfg(test)]

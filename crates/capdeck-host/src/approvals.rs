@@ -82,7 +82,7 @@ impl ApprovalStore {
 
     /// Returns all pending, one-time and standing approvals, oldest first.
     pub fn list(&self, now: Timestamp) -> Result<Vec<Approval>, ApprovalError> {
-        Ok(self.live(now)?.iter().map(ApprovalRecord::shown).collect())
+        Ok(self.live(now)?.iter().map(ApprovalRecord::to_approval).collect())
     }
 
     /// Approves a waiting call, or permanently the tool it calls.
@@ -103,7 +103,7 @@ impl ApprovalStore {
             record.approved_at = Some(now);
             record.is_standing = hold == ApprovalDuration::Always;
             record.seal(key);
-            Ok(record.shown())
+            Ok(record.to_approval())
         })?
     }
 
@@ -112,7 +112,7 @@ impl ApprovalStore {
         self.change(now, |items, _| {
             let place = items.iter().position(|record| record.id == id);
             let place = place.ok_or_else(|| ApprovalError::Unknown { id: id.to_owned() })?;
-            Ok(items.remove(place).shown())
+            Ok(items.remove(place).to_approval())
         })?
     }
 
@@ -155,7 +155,7 @@ impl ApprovalStore {
                 .iter()
                 .find(|record| record.approved_at.is_none() && record.is_same_call(call))
             {
-                return known.shown();
+                return known.to_approval();
             }
             while items.iter().filter(|record| record.approved_at.is_none()).count()
                 >= MAX_PENDING_REQUESTS
@@ -165,7 +165,7 @@ impl ApprovalStore {
             }
             let mut record = ApprovalRecord::new(call, now, items);
             record.seal(key);
-            let shown = record.shown();
+            let shown = record.to_approval();
             items.push(record);
             shown
         })

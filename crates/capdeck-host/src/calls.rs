@@ -123,7 +123,8 @@ async fn decide<'a>(
         let flow = flow_into(&resolved);
         let asking = flow.as_ref().filter(|flow| flow.asks);
         let approval = consent::require_approval(&resolved, asking, &mut earlier).await;
-        let approval = approval.map_err(|error| CallRejection::of(&current.deck, call, error))?;
+        let approval =
+            approval.map_err(|error| CallRejection::for_call(&current.deck, call, error))?;
         if approval != ApprovalSource::Policy {
             confirm_definition(current, &resolved.capability).await;
         }

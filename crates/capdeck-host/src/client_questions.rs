@@ -81,7 +81,7 @@ pub(crate) fn check_declared(
     method: &str,
     params: Option<&RawMembers>,
 ) -> Result<(), CallError> {
-    match ClientFeature::of(method, params) {
+    match ClientFeature::required_by(method, params) {
         Some(feature) if !feature.is_declared(audience) => Err(undeclared(feature)),
         _ => Ok(()),
     }
@@ -90,7 +90,7 @@ pub(crate) fn check_declared(
 /// Rejects a question on a shared connection whose call cannot be identified. None of the clients
 /// can be asked: a client that can be has its own connection.
 pub(crate) fn refuse_unaddressed(method: &str, params: Option<&RawMembers>) -> CallError {
-    match ClientFeature::of(method, params) {
+    match ClientFeature::required_by(method, params) {
         Some(feature) => undeclared(feature),
         None => CallError::new(
             ErrorCode::UnsupportedCapability,
@@ -118,7 +118,7 @@ impl CallerHandle for ClientQuestions {
     }
 
     async fn request(&self, method: &str, params: Option<RawMembers>) -> raw::Answer {
-        match ClientFeature::of(method, params.as_ref()) {
+        match ClientFeature::required_by(method, params.as_ref()) {
             Some(feature) if !feature.is_declared(&self.audience) => {
                 *self.unanswered.lock() = Some(feature);
                 // The edge rejects it too, and answers the whole call with the code that the modern
@@ -142,7 +142,7 @@ impl CallerHandle for ClientQuestions {
 }
 
 impl ClientFeature {
-    fn of(method: &str, params: Option<&RawMembers>) -> Option<Self> {
+    fn required_by(method: &str, params: Option<&RawMembers>) -> Option<Self> {
         match method {
             "elicitation/create" => {
                 let mode = params.and_then(|params| raw::string(params.get("mode")?));

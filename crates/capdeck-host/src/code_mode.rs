@@ -124,7 +124,7 @@ async fn start(
         CodeStart::Resume(_) => None,
     };
     let (guards, config) = (&host.0.flow_guards, request.deck.catalog().config());
-    let flow = guards.of(earlier.as_deref(), config.flow_mode());
+    let flow = guards.guard_for(earlier.as_deref(), config.flow_mode());
     let can_pause = config.runs.record != Some(false) || matches!(code, CodeStart::Resume(_));
     let bridge = SandboxBridge::new(request, consent, flow.clone(), can_pause)?;
     let directory = DeckDirectory::new(&request.deck);

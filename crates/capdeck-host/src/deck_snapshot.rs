@@ -160,7 +160,7 @@ impl<'a> DeckSnapshot<'a> {
     }
 
     fn clearance(&self) -> RuleClearance {
-        RuleClearance::of(&self.seen.config().policy, &self.session.names())
+        RuleClearance::for_client(&self.seen.config().policy, &self.session.names())
     }
 
     /// The tool of this name.

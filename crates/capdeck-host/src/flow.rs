@@ -129,7 +129,11 @@ pub(crate) struct FlowGuards {
 }
 
 impl FlowGuards {
-    pub(crate) fn of(&self, session: Option<&str>, mode: FlowMode) -> Option<Arc<FlowGuard>> {
+    pub(crate) fn guard_for(
+        &self,
+        session: Option<&str>,
+        mode: FlowMode,
+    ) -> Option<Arc<FlowGuard>> {
         if mode == FlowMode::Off {
             return None;
         }

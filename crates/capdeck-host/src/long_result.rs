@@ -216,7 +216,7 @@ fn duplicates_structured(object: &RawMembers, content: &[Box<RawValue>]) -> bool
 fn shape_of(result: &RawValue) -> Option<String> {
     let value = raw::value(result)?;
     let structured = value.get("structuredContent")?;
-    Some(ObservedShape::of(structured).type_script().0)
+    Some(ObservedShape::from_value(structured).type_script().0)
 }
 
 fn blocks(object: &RawMembers) -> Vec<Value> {

@@ -193,7 +193,7 @@ impl ShapeStore {
     }
 
     fn learn(&self, page: &str, value: &Value) -> bool {
-        let seen = ObservedShape::of(value);
+        let seen = ObservedShape::from_value(value);
         let known = self.read(page);
         let is_first = known.is_none();
         let (mut shape, samples) =

@@ -50,7 +50,7 @@ pub(crate) fn check(
         return Err(CallError::invalid_request("`fields` belongs to the inner call of a set")
             .hint("put `fields` beside the inner `name` and `args`"));
     }
-    let choice = FieldSelection::of(fields)?;
+    let choice = FieldSelection::parse(fields)?;
     let Some(schema) = tool.output_schema().and_then(raw::value) else { return Ok(()) };
     let wrong: Vec<_> =
         fields.iter().filter_map(|path| Some((path, missing(path, &schema)?))).collect();
@@ -78,7 +78,7 @@ pub(crate) async fn apply(
     store: &ArtifactStore,
     result: Box<RawValue>,
 ) -> raw::Answer {
-    let (choice, store) = (FieldSelection::of(fields)?, store.clone());
+    let (choice, store) = (FieldSelection::parse(fields)?, store.clone());
     let fields = fields.to_vec();
     // An artifact of 100 MiB takes a while to read.
     blocking(move || apply_now(&fields, &choice, &store, result)).await?

@@ -93,7 +93,7 @@ fn find<'a>(catalog: &'a Catalog, id: &str) -> Option<&'a Arc<Capability>> {
 
 /// The card of a capability with its status: the output of `capdeck inspect --json`.
 pub fn inspection(host: &Host, capability: &Capability) -> Value {
-    let item = ListItem::of(capability, HealthStatus::of(host, capability));
+    let item = ListItem::from_capability(capability, HealthStatus::of(host, capability));
     let known = capability.discovery.as_ref();
     let mut shown = card(capability);
     shown["exposure"] = json!(item.exposure);

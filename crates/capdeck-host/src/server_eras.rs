@@ -40,18 +40,18 @@ impl ServerEras {
                 capability.discovery.as_ref().and_then(|known| known.server.as_ref())
             {
                 let known = eras.entry(capability.definition.fingerprint.clone());
-                known.or_insert_with(|| ServerRevision::of(facts));
+                known.or_insert_with(|| ServerRevision::from_details(facts));
             }
         }
     }
 
     pub(crate) fn note(&self, definition: &Definition, facts: &ServerDetails) {
-        self.0.lock().insert(definition.fingerprint.clone(), ServerRevision::of(facts));
+        self.0.lock().insert(definition.fingerprint.clone(), ServerRevision::from_details(facts));
     }
 }
 
 impl ServerRevision {
-    fn of(facts: &ServerDetails) -> Self {
+    fn from_details(facts: &ServerDetails) -> Self {
         Self { name: facts.protocol_version.clone(), is_modern: facts.is_modern() }
     }
 }

@@ -66,7 +66,7 @@ pub async fn find_command(
     request: &RequestContext<'_>,
     words: &[String],
 ) -> Result<ShellTarget, CallError> {
-    let names = CommandNames::of(request.deck.catalog());
+    let names = CommandNames::from_catalog(request.deck.catalog());
     let tools = names.ungrouped_tools();
     let Some(first) = words.first() else {
         let groups = names.groups().map(|(word, capability)| group(word, capability));
@@ -123,7 +123,7 @@ async fn find_in(
         },
     };
     let asks = consent::is_asked_about(&request.deck, capability, &tool).await?;
-    let names = CommandNames::of(request.deck.catalog());
+    let names = CommandNames::from_catalog(request.deck.catalog());
     let tool_words = CommandWords::of_tools(&known.tools);
     let is_ungrouped = names.ungrouped().is_some_and(|one| one.definition.id.as_str() == id);
     Ok(ShellTarget::Tool(Box::new(ShellTool {
@@ -206,7 +206,7 @@ fn with_nearest_word(
             error.hint(format!("did you mean `{near}`?")).data(json!({ "nearest": near }))
         }
         _ => {
-            let group = CommandNames::of(deck.catalog()).word_of(id);
+            let group = CommandNames::from_catalog(deck.catalog()).word_of(id);
             error.hint(format!("see its tools with: capdeck sh {group}"))
         }
     }

@@ -140,7 +140,7 @@ impl Session {
             self.snapshot().whole_capability(capability.as_str()).ok()?;
         }
         let uri = raw::string(params.as_ref()?.get("uri")?)?;
-        self.host.0.subscriptions.shown(session.as_ref(), capability, &uri, &self.id)
+        self.host.0.subscriptions.client_uri(session.as_ref(), capability, &uri, &self.id)
     }
 
     /// Every URI this client is subscribed to.
@@ -241,7 +241,7 @@ impl ResourceSubscriptions {
     }
 
     /// The client's URI of an updated resource. A server may name a part of it.
-    fn shown(
+    fn client_uri(
         &self,
         connection: Option<&Arc<str>>,
         capability: &CapabilityId,

@@ -191,7 +191,7 @@ async fn list_own_tasks(
     target: &TaskTarget<'_>,
 ) -> raw::Answer {
     let session = target.request.session();
-    let mut tasks = session.host.0.tasks.of(&session.principal, id);
+    let mut tasks = session.host.0.tasks.list_for(&session.principal, id);
     if let Some(cursor) = params.get("cursor").filter(|cursor| cursor.get() != "null") {
         let last = raw::string(cursor)
             .and_then(|cursor| tasks.iter().position(|(key, _)| key.id == cursor));

@@ -267,7 +267,7 @@ impl View {
     }
 
     fn originals(&self) -> &OriginalUris {
-        self.originals.get_or_init(|| OriginalUris::of(self))
+        self.originals.get_or_init(|| OriginalUris::from_view(self))
     }
 
     fn names(&self) -> &NameTable {

@@ -25,7 +25,7 @@ pub enum OverwritePolicy {
 
 impl OverwritePolicy {
     /// What a flag such as `--force` asks for.
-    pub fn of(force: bool) -> Self {
+    pub fn from_force(force: bool) -> Self {
         if force { Self::Overwrite } else { Self::Keep }
     }
 }

@@ -105,7 +105,7 @@ impl ConfigDocument {
             Some(Value::Null) | None => set(&self.value, path, Value::Array(vec![item]))?,
             Some(other) => {
                 return Err(EditError::Mismatch {
-                    at: shown(path),
+                    at: step_path(path),
                     found: kind_of(other),
                     wanted: "a list",
                 });
@@ -143,7 +143,7 @@ impl ConfigDocument {
     }
 
     fn perform(&mut self, operation: &EditOperation) -> Result<(), EditError> {
-        let refused = || EditError::Unsafe { at: shown(operation.place()) };
+        let refused = || EditError::Unsafe { at: step_path(operation.place()) };
         let splices = match self.format {
             FileFormat::Json => json::edit(&self.text, operation),
             FileFormat::Toml => toml::edit(&self.text, operation),
@@ -193,7 +193,7 @@ fn read(text: &str, format: FileFormat) -> Result<Value, SyntaxError> {
     }
 }
 
-fn shown(path: &[DocumentStep]) -> String {
+fn step_path(path: &[DocumentStep]) -> String {
     if path.is_empty() {
         return "the document".to_owned();
     }
@@ -325,7 +325,7 @@ fn set(root: &Value, path: &[DocumentStep], value: Value) -> Result<EditOperatio
             });
         }
         let mismatch =
-            |wanted| EditError::Mismatch { at: shown(before), found: kind_of(here), wanted };
+            |wanted| EditError::Mismatch { at: step_path(before), found: kind_of(here), wanted };
         match step {
             DocumentStep::Key(key) => {
                 let entries = here.as_object().ok_or_else(|| mismatch("a map"))?;
@@ -356,7 +356,7 @@ fn wrap(path: &[DocumentStep], value: Value) -> Result<Value, EditError> {
     path.iter().rev().try_fold(value, |inner, step| match step {
         DocumentStep::Key(key) => Ok(Value::Object(Map::from_iter([(key.clone(), inner)]))),
         DocumentStep::Index(_) => Err(EditError::Mismatch {
-            at: shown(path),
+            at: step_path(path),
             found: "not there",
             wanted: "a list with such an item",
         }),

@@ -102,7 +102,9 @@ impl GitClient {
             GitRevision::Newest => {
                 refs.newest().ok_or_else(|| GitError::Empty { repo: repo.to_string() })
             }
-            GitRevision::Version(name) => refs.named(name).ok_or_else(|| missing(name, &refs)),
+            GitRevision::Version(name) => {
+                refs.resolve_name(name).ok_or_else(|| missing(name, &refs))
+            }
             GitRevision::Commit(hash) => match refs.beginning_with(hash) {
                 Some(resolved) => Ok(resolved),
                 None => self.expand_hash(repo, hash)?.ok_or_else(|| missing(hash, &refs)),

@@ -160,7 +160,7 @@ impl PackageObstacle {
 
 /// A package that a source has, not yet read.
 #[derive(Debug, Clone)]
-struct Found {
+struct PackageLocation {
     id: String,
     kind: PackageKind,
     path: PathBuf,
@@ -177,7 +177,7 @@ pub fn find_packages(dir: &Path, ids: &[String]) -> Result<Vec<CapabilityPackage
     if found.is_empty() {
         return Err(PackageError::Empty { path: place });
     }
-    let chosen: Vec<Found> = if ids.is_empty() {
+    let chosen: Vec<PackageLocation> = if ids.is_empty() {
         found
     } else {
         ids.iter().map(|id| choose(id, &found)).collect::<Result<_, _>>()?
@@ -185,9 +185,9 @@ pub fn find_packages(dir: &Path, ids: &[String]) -> Result<Vec<CapabilityPackage
     chosen.iter().map(|found| CapabilityPackage::read(&found.id, found.kind, &found.path)).collect()
 }
 
-fn list(dir: &Path) -> Result<Vec<Found>, PackageError> {
+fn list(dir: &Path) -> Result<Vec<PackageLocation>, PackageError> {
     let failed = |source| PackageError::file("read", dir, source);
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<PackageLocation> = Vec::new();
     for entry in fs::read_dir(dir).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
@@ -200,12 +200,12 @@ fn list(dir: &Path) -> Result<Vec<Found>, PackageError> {
         };
         // A name that is no id could not be installed under it.
         if CapabilityId::new(id).is_ok() {
-            found.push(Found { id: id.to_owned(), kind, path: path.clone() });
+            found.push(PackageLocation { id: id.to_owned(), kind, path: path.clone() });
         }
     }
     // A folder wins over a file of the same id, as it does in a deck.
     found.sort_by(|one, other| {
-        let is_file = |found: &Found| found.kind == PackageKind::File;
+        let is_file = |found: &PackageLocation| found.kind == PackageKind::File;
         (&one.id, is_file(one)).cmp(&(&other.id, is_file(other)))
     });
     found.dedup_by(|later, earlier| later.id == earlier.id);
@@ -213,14 +213,14 @@ fn list(dir: &Path) -> Result<Vec<Found>, PackageError> {
 }
 
 /// A folder that is one capability, under its own name.
-fn itself(dir: &Path) -> Option<Found> {
+fn itself(dir: &Path) -> Option<PackageLocation> {
     let real = dir.canonicalize().ok()?;
     let id = real.file_name()?.to_str()?;
     CapabilityId::new(id).ok()?;
-    Some(Found { id: id.to_owned(), kind: PackageKind::Directory, path: dir.to_owned() })
+    Some(PackageLocation { id: id.to_owned(), kind: PackageKind::Directory, path: dir.to_owned() })
 }
 
-fn choose(id: &str, found: &[Found]) -> Result<Found, PackageError> {
+fn choose(id: &str, found: &[PackageLocation]) -> Result<PackageLocation, PackageError> {
     if let Some(one) = found.iter().find(|one| one.id == id) {
         return Ok(one.clone());
     }

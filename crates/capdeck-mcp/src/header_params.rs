@@ -56,7 +56,7 @@ pub enum HeaderParamsError {
 }
 
 impl HeaderParams {
-    pub fn of(schema: &RawValue) -> Result<Self, HeaderParamsError> {
+    pub fn from_schema(schema: &RawValue) -> Result<Self, HeaderParamsError> {
         let mut found = Self::default();
         // Tools rarely have any, so most schemas are not parsed.
         if !schema.get().contains(KEYWORD) && !schema.get().contains("\\u") {

@@ -47,7 +47,7 @@ impl RequestHead {
         Self { revision, name: None, params: Vec::new() }
     }
 
-    pub(crate) fn of(
+    pub(crate) fn from_request(
         revision: ProtocolRevision,
         method: &str,
         request: &RawObject,

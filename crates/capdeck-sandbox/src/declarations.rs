@@ -128,8 +128,9 @@ fn method(id: &str, tool: &ToolSignature<'_>, types: &mut NamedTypes, options: &
         Some(required) if !required.is_empty() => "",
         _ => "?",
     };
-    let input = types.of(tool.input_schema, 1);
-    let output = tool.output_schema.map_or_else(|| "any".to_owned(), |schema| types.of(schema, 1));
+    let input = types.type_of(tool.input_schema, 1);
+    let output =
+        tool.output_schema.map_or_else(|| "any".to_owned(), |schema| types.type_of(schema, 1));
     if is_covered(id, tool.name) {
         let name = Value::from(tool.name);
         return format!(
@@ -169,7 +170,7 @@ pub fn member_of(name: &str) -> String {
 
 pub fn type_of(schema: &Value) -> String {
     let mut types = NamedTypes::default();
-    let kind = types.of(schema, 0);
+    let kind = types.type_of(schema, 0);
     let named = types.declarations();
     if named.is_empty() { kind } else { format!("{kind}\n{}", named.trim_end()) }
 }

@@ -193,7 +193,7 @@ pub struct RunLogs {
 }
 
 impl RunLogs {
-    pub(crate) fn shown(all: &[LogEntry], dropped: u64) -> Self {
+    pub(crate) fn from_entries(all: &[LogEntry], dropped: u64) -> Self {
         let mut room = MAX_SHOWN_LOG_BYTES;
         let fitting = all.iter().take_while(|entry| {
             let fits = entry.message.len() <= room;

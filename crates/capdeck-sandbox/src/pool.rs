@@ -197,7 +197,7 @@ impl SandboxPool {
                 message,
             ));
         }
-        let logs = RunLogs::shown(&ending.logs, ending.logs_dropped);
+        let logs = RunLogs::from_entries(&ending.logs, ending.logs_dropped);
         let RunResult { outcome, diagnostics, logs: all, calls, moments, .. } = ending;
         let envelope = RunEnvelope { outcome, diagnostics, logs, meta };
         RunReport { envelope, logs: all, calls, moments }
@@ -447,7 +447,7 @@ fn refused(
 }
 
 fn failed(meta: RunMetadata, error: RunError, diagnostics: Vec<CodeDiagnostic>) -> RunReport {
-    let logs = RunLogs::shown(&[], 0);
+    let logs = RunLogs::from_entries(&[], 0);
     let envelope = RunEnvelope { outcome: Err(error), diagnostics, logs, meta };
     RunReport { envelope, logs: Vec::new(), calls: Vec::new(), moments: Vec::new() }
 }

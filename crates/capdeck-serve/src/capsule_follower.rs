@@ -31,7 +31,7 @@ async fn list_capsules(service: &dyn CapsuleService) -> Result<Vec<CapsuleInfo>,
 /// Compares the registry with the existing capsules.
 pub(crate) async fn reconcile(registry: &Registry, service: &dyn CapsuleService) {
     // A missing list does not mean that the capsules are deleted: a backup may be half restored.
-    let named = registry.capsules().named();
+    let named = registry.capsules().referenced();
     if named.is_empty() || !service.list_file().is_some_and(|list| list.exists()) {
         return;
     }
@@ -56,7 +56,7 @@ pub(crate) async fn reconcile(registry: &Registry, service: &dyn CapsuleService)
 /// Reconciles whenever capsules change, until the stream ends.
 pub(crate) async fn follow(registry: Registry, service: Arc<dyn CapsuleService>) {
     let mut events = registry.changes();
-    while registry.capsules().named().is_empty() {
+    while registry.capsules().referenced().is_empty() {
         if let Err(RecvError::Closed) = events.recv().await {
             return;
         }

@@ -68,10 +68,10 @@ pub enum ProcessLifetime {
 
 /// All capsules of a data folder, whichever process has it. Cheap to clone. Nothing is touched before the first use.
 #[derive(Debug, Clone)]
-pub struct SharedCapsuleService(Arc<Shared>);
+pub struct SharedCapsuleService(Arc<SharedServiceState>);
 
 #[derive(Debug)]
-struct Shared {
+struct SharedServiceState {
     settings: SharedCapsulesSettings,
     route: Mutex<Route>,
     /// A process with a subscriber lasts, whatever its lifetime says.
@@ -102,7 +102,12 @@ impl SharedCapsuleService {
     /// Capsules that have not been used yet.
     pub fn new(settings: SharedCapsulesSettings) -> Self {
         let (route, stop) = (Mutex::default(), CancellationToken::new());
-        Self(Arc::new(Shared { settings, route, listens: AtomicBool::new(false), stop }))
+        Self(Arc::new(SharedServiceState {
+            settings,
+            route,
+            listens: AtomicBool::new(false),
+            stop,
+        }))
     }
 }
 
@@ -243,7 +248,7 @@ async fn pass_on(
     }
 }
 
-impl Shared {
+impl SharedServiceState {
     /// The route that is known, or a new one, and a mark that it is used.
     async fn route(
         &self,

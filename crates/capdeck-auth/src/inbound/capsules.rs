@@ -96,7 +96,7 @@ impl CapsuleOwnerService<'_> {
                     draft.state.owners.put(CapsuleOwner { capsule, operator });
                 }
                 let note = Some("it created the capsule".to_owned());
-                let wanted = GrantTerms::of(&request);
+                let wanted = GrantTerms::from_request(&request);
                 let approved = draft.grant(request, wanted, principal, note, None)?;
                 draft.record_also("grant.approve", approved.subject());
                 Ok(approved)
@@ -105,7 +105,7 @@ impl CapsuleOwnerService<'_> {
     }
 
     /// Returns the capsules that records name. Read it before the list of capsules for [`Self::reconcile`].
-    pub fn named(self) -> HashSet<String> {
+    pub fn referenced(self) -> HashSet<String> {
         let state = self.registry.state();
         let owners = state.owners.values().map(|one| one.capsule.as_str());
         let grants = state.grants.values().filter_map(|one| one.target.capsule_id());
@@ -114,11 +114,11 @@ impl CapsuleOwnerService<'_> {
         owners.chain(grants).chain(requests).chain(rules).map(str::to_owned).collect()
     }
 
-    /// Ends what is about deleted capsules, also of those deleted by another process. Records of version 0.1, which name a capsule by
-    /// its id alone, are bound to the capsule that has the id, unless they are older than it. Nothing is written where
+    /// Ends what is about deleted capsules, also of those deleted by another process. Records of version 0.1, which name
+    /// a capsule by its id alone, are bound to the capsule that has the id, unless they are older than it. Nothing is written where
     /// nothing changes.
     ///
-    /// `named` is [`Self::named`] from before `present` was listed: a record is made after its capsule, so what was named
+    /// `named` is [`Self::referenced`] from before `present` was listed: a record is made after its capsule, so what was named
     /// then and is not listed is gone. What is named since may be about a capsule that is not listed yet.
     pub async fn reconcile(
         self,

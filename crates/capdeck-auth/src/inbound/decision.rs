@@ -90,7 +90,7 @@ impl AccessGrantService<'_> {
         let (state, now) = (self.registry.state(), self.registry.now());
         decider.may_look_at(&state, now, request)?;
         decider.judge_own(&state, caller, request)?;
-        decider.limit(&state, now, &mut GrantTerms::of(request))
+        decider.limit(&state, now, &mut GrantTerms::from_request(request))
     }
 
     /// Whether a decider may approve requests of their own about this.
@@ -122,7 +122,7 @@ impl RegistryTransaction<'_> {
         link: Option<SelfApprovalLink>,
     ) -> RegistryResult<GrantRequest> {
         let note = text::check_note("note", terms.note.as_deref())?;
-        let mut wanted = GrantTerms::of(&request);
+        let mut wanted = GrantTerms::from_request(&request);
         if let Some(id) = &terms.profile {
             self.state.profiles.require(id)?.narrow(&mut wanted, self.now)?;
             request.profile_id = Some(id.clone());
@@ -193,7 +193,7 @@ pub(super) struct GrantTerms {
 }
 
 impl GrantTerms {
-    pub(super) fn of(request: &GrantRequest) -> Self {
+    pub(super) fn from_request(request: &GrantRequest) -> Self {
         Self {
             target: request.target.clone(),
             scopes: request.scopes.clone(),

@@ -215,7 +215,7 @@ impl GrantRule {
 
     /// What the rule gives; nothing when it is not for a rule to give, and a person has to look at it.
     fn terms(&self, request: &GrantRequest, now: jiff::Timestamp) -> Option<GrantTerms> {
-        let mut wanted = GrantTerms::of(request);
+        let mut wanted = GrantTerms::from_request(request);
         if wanted.scopes.allows(OAuthScope::RegistryManage) {
             return None;
         }

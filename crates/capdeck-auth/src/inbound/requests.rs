@@ -258,7 +258,7 @@ impl RegistryTransaction<'_> {
             target: new.target.clone(),
             scopes: new.scopes.clone(),
             reason,
-            origin: RequestOrigin::of(&self.event.caller),
+            origin: RequestOrigin::from_caller(&self.event.caller),
             wanted_until: new.wanted_until,
             status: RequestStatus::Pending,
             decided_by: None,

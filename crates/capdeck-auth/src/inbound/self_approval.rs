@@ -46,7 +46,7 @@ pub enum SelfApprovalLink {
 }
 
 impl RequestOrigin {
-    pub(super) fn of(caller: &EventCaller) -> Self {
+    pub(super) fn from_caller(caller: &EventCaller) -> Self {
         Self {
             sender: Some(caller.id.clone()).filter(|id| !id.is_empty()),
             address: caller.address.map(comparable),

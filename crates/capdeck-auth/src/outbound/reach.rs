@@ -51,7 +51,7 @@ pub enum ReachError {
 impl NetworkReach {
     /// Returns the reach of the addresses that a server may name. An unresolvable name counts as public, the
     /// strictest.
-    pub async fn of(server: &Url) -> Self {
+    pub async fn for_server(server: &Url) -> Self {
         let places: Vec<AddressClass> = match (written_place(server), server.host_str()) {
             (Some(place), _) => vec![place],
             (None, Some(name)) => match tokio::net::lookup_host((name, 443)).await {

@@ -50,7 +50,7 @@ async fn a_person_enters_a_code_elsewhere() {
         assert_eq!(login.complete_url.as_ref().unwrap().query(), Some("user_code=ABCD-EFGH"));
         assert!(!format!("{login:?}").contains("canary"));
         mock.says_once("/token", 400, pending());
-        let status = login.finish(PATIENCE).await.unwrap();
+        let status = login.finish(TEST_TIMEOUT).await.unwrap();
         assert_eq!(status.state, SignInState::SignedIn);
         assert_eq!(token(&sign_in).await.as_deref(), Some("canary-access-1"));
     }
@@ -81,7 +81,7 @@ async fn a_code_that_leads_nowhere_says_so() {
     ] {
         mock.fails("/token", 400, json!({"error": error}));
         let login = start(&sign_in, LoginMethod::Device).await.unwrap();
-        assert_eq!(login.finish(PATIENCE).await.unwrap_err().to_string(), message);
+        assert_eq!(login.finish(TEST_TIMEOUT).await.unwrap_err().to_string(), message);
     }
     mock.fails("/token", 400, pending());
     let login = start(&sign_in, LoginMethod::Device).await.unwrap();
@@ -89,7 +89,7 @@ async fn a_code_that_leads_nowhere_says_so() {
     assert_eq!(late, OAuthError::TimedOut { seconds: 0 });
     mock.changes("/device", "expires_in", json!(0.01));
     let login = start(&sign_in, LoginMethod::Device).await.unwrap();
-    assert_eq!(login.finish(PATIENCE).await.unwrap_err(), OAuthError::CodeExpired);
+    assert_eq!(login.finish(TEST_TIMEOUT).await.unwrap_err(), OAuthError::CodeExpired);
     // The page is for people, but it has to be one that can be opened.
     for page in ["javascript:alert(1)", "file:///etc/passwd", "nowhere"] {
         mock.changes("/device", "verification_uri", json!(page));
@@ -124,7 +124,7 @@ async fn the_address_can_be_handed_in_by_hand() {
     }
     let complaints = parking_lot::Mutex::new(Vec::new());
     let complain = |reason| complaints.lock().push(reason);
-    let status = login.finish(PATIENCE, pasted, complain).await.unwrap();
+    let status = login.finish(TEST_TIMEOUT, pasted, complain).await.unwrap();
     assert_eq!(status.state, SignInState::SignedIn);
     assert_eq!(
         *complaints.lock(),

@@ -206,7 +206,7 @@ async fn what_is_about_a_capsule_that_is_gone_ends_and_the_rest_stays() {
     let for_nothing = fixture.file(GrantTarget::capsule(&missing, Role::Writer), "capsule:read");
     let for_nothing = for_nothing.await;
     let all = vec![present("team", "2", fixture.now())];
-    let named = registry.capsules().named();
+    let named = registry.capsules().referenced();
     // A capsule that is made and claimed while the others are listed keeps its owner.
     let new = capsule_key("new", "3");
     registry.capsules().set_owner(&caller("opr_cid"), &new, Some("opr_cid")).await.unwrap();
@@ -226,7 +226,11 @@ async fn what_is_about_a_capsule_that_is_gone_ends_and_the_rest_stays() {
     assert_eq!(registry.grants().request(&for_nothing.id).unwrap().status, RequestStatus::Pending);
     // Once is enough: nothing more is written or recorded.
     fixture.audit.take();
-    registry.capsules().reconcile(&caller("host"), registry.capsules().named(), all).await.unwrap();
+    registry
+        .capsules()
+        .reconcile(&caller("host"), registry.capsules().referenced(), all)
+        .await
+        .unwrap();
     assert!(fixture.audit.take().is_empty());
 }
 
@@ -239,7 +243,11 @@ async fn records_of_the_first_version_are_bound_once_to_the_capsule_of_their_tim
     let stale = fixture.grant(reader("later"), "capsule:read").await;
     let waiting = fixture.file(GrantTarget::capsule("nothing", Role::Writer), "capsule:read").await;
     let all = vec![present("team", "1", start), present("later", "2", start + HOUR)];
-    registry.capsules().reconcile(&caller("host"), registry.capsules().named(), all).await.unwrap();
+    registry
+        .capsules()
+        .reconcile(&caller("host"), registry.capsules().referenced(), all)
+        .await
+        .unwrap();
     let key = capsule_key("team", "1");
     assert_eq!(registry.capsules().of_operator("opr_ann"), [key.as_str()]);
     let target = |request: &str| {

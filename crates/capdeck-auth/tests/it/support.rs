@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use url::Url;
 
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What the mock was asked, apart from metadata.
 #[derive(Debug, Clone)]
@@ -222,7 +222,7 @@ pub(crate) async fn come_back(
     let mut url = Url::parse(&query(&login, "redirect_uri").unwrap()).unwrap();
     url.query_pairs_mut().append_pair("state", &state).extend_pairs(values);
     let visit = async move { reqwest::get(url).await.unwrap() };
-    let (outcome, _page) = tokio::join!(finish(login, PATIENCE), visit);
+    let (outcome, _page) = tokio::join!(finish(login, TEST_TIMEOUT), visit);
     outcome
 }
 

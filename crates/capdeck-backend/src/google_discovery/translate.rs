@@ -1,7 +1,7 @@
 //! A Discovery document as an OpenAPI document, which then becomes tools like any other.
 //!
 //! Every method is one operation. Several methods may have the same verb and path (`GET v1/{+name}`), so the key of a
-//! path ends with `#` and the name of the method. What OpenAPI has no word for is in `x-capdeck` or in [`Extras`].
+//! path ends with `#` and the name of the method. What OpenAPI has no word for is in `x-capdeck` or in [`MethodExtensions`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,7 +42,7 @@ pub(super) struct GoogleBaseUrls {
 }
 
 #[derive(Debug)]
-pub(super) struct Extras {
+pub(super) struct MethodExtensions {
     pub(super) upload: Option<MediaUpload>,
     /// Alternatives; any one is enough.
     pub(super) scopes: Vec<String>,
@@ -64,7 +64,7 @@ pub(super) struct Translation {
     /// OpenAPI 3.1.
     pub(super) document: Value,
     /// By the name of the method.
-    pub(super) extras: BTreeMap<String, Extras>,
+    pub(super) extras: BTreeMap<String, MethodExtensions>,
     pub(super) problems: Vec<ImportProblem>,
 }
 
@@ -140,7 +140,7 @@ impl DiscoveryDocument {
             match operation {
                 Ok((path, operation)) => {
                     paths.insert(format!("/{}#{name}", path.trim_start_matches('/')), operation);
-                    extras.insert(name, Extras::read(method));
+                    extras.insert(name, MethodExtensions::read(method));
                 }
                 Err(reason) => {
                     // A method whose own name is empty is found among the methods of the document.
@@ -323,7 +323,7 @@ impl DiscoveryDocument {
     }
 }
 
-impl Extras {
+impl MethodExtensions {
     fn read(method: &Value) -> Self {
         let scopes = method.get("scopes").and_then(Value::as_array).into_iter().flatten();
         Self {

@@ -113,7 +113,7 @@ impl<'a> SelectionBuilder<'a> {
     fn choose_leaves(&mut self, open: &PendingBranch, share: usize, tree: &mut SelectionTree) {
         let mut left = share;
         let mut own: Vec<&FieldDefinition> =
-            self.fields(&open.ty).filter(|field| self.schema.is_leaf(named(field))).collect();
+            self.fields(&open.ty).filter(|field| self.schema.is_leaf(type_name(field))).collect();
         own.sort_by_key(|field| rank(field));
         for field in own {
             if left == 0 {
@@ -129,7 +129,7 @@ impl<'a> SelectionBuilder<'a> {
             waiting -= 1;
             let branch = tree.branch(open.branch, format!("... on {ty}"));
             let mut leaves = self.fragment_fields(&open.ty, ty);
-            leaves.retain(|(_, field)| self.schema.is_leaf(named(field)));
+            leaves.retain(|(_, field)| self.schema.is_leaf(type_name(field)));
             leaves.sort_by_key(|(_, field)| rank(field));
             for (alias, field) in leaves {
                 if part == 0 {
@@ -149,7 +149,7 @@ impl<'a> SelectionBuilder<'a> {
         next: &mut Vec<PendingBranch>,
     ) {
         let own: Vec<&FieldDefinition> =
-            self.fields(&open.ty).filter(|field| !self.schema.is_leaf(named(field))).collect();
+            self.fields(&open.ty).filter(|field| !self.schema.is_leaf(type_name(field))).collect();
         let has_nodes = own.iter().any(|field| field.name == "nodes");
         for field in own {
             // The edges of a connection repeat its nodes.
@@ -160,7 +160,7 @@ impl<'a> SelectionBuilder<'a> {
                 return;
             }
             let branch = tree.branch(open.branch, written(None, field));
-            next.push(PendingBranch { branch, ty: named(field).clone() });
+            next.push(PendingBranch { branch, ty: type_name(field).clone() });
         }
         let parts: Vec<usize> = tree.fragments_of(open.branch);
         let types = fragment_types(self.schema, &open.ty);
@@ -169,9 +169,9 @@ impl<'a> SelectionBuilder<'a> {
                 if next.len() >= MAX_FIELDS {
                     return;
                 }
-                if !self.schema.is_leaf(named(field)) {
+                if !self.schema.is_leaf(type_name(field)) {
                     let branch = tree.branch(part, written(alias.as_deref(), field));
-                    next.push(PendingBranch { branch, ty: named(field).clone() });
+                    next.push(PendingBranch { branch, ty: type_name(field).clone() });
                 }
             }
         }
@@ -264,7 +264,7 @@ fn page(field: &FieldDefinition) -> &'static str {
     if can_be_cut { PAGE_ARGUMENT } else { "" }
 }
 
-fn named(field: &FieldDefinition) -> &Name {
+fn type_name(field: &FieldDefinition) -> &Name {
     field.ty.inner_named_type()
 }
 

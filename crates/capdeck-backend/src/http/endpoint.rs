@@ -116,7 +116,7 @@ impl ApiEndpoint {
     pub(crate) fn log(&self, line: &str) {
         let line = self.log_scrubber.text(line);
         tracing::warn!(capability = %self.id, "{line}");
-        self.surroundings.logs.of(&self.id).push(line.into_owned());
+        self.surroundings.logs.log_of(&self.id).push(line.into_owned());
     }
 
     /// The error for a refusal of our credentials, which names what to renew.
@@ -186,7 +186,7 @@ impl ApiEndpoint {
         };
         answer.map_err(|error| {
             let error = error.scrubbed(&self.with_tokens(&self.log_scrubber));
-            self.surroundings.logs.of(&self.id).push(format!("{name}: {}", error.message));
+            self.surroundings.logs.log_of(&self.id).push(format!("{name}: {}", error.message));
             error
         })
     }

@@ -16,7 +16,7 @@ pub(super) enum McpOperation<'a> {
 }
 
 impl<'a> McpOperation<'a> {
-    pub(super) fn of(method: &'a str) -> Self {
+    pub(super) fn from_method(method: &'a str) -> Self {
         match method.split('/').next() {
             Some("resources") => Self::Resource,
             Some("prompts") => Self::Prompt,

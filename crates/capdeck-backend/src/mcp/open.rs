@@ -131,7 +131,7 @@ impl McpStartup {
     ) -> Result<Arc<McpSession>, McpStartError> {
         let ResolvedBackend { id, block, surroundings, log_scrubber, .. } = &self.prepared;
         let client = match &block.chaos {
-            Some(chaos) => client.with_chaos(surroundings.faults.of(id, chaos)),
+            Some(chaos) => client.with_chaos(surroundings.faults.get_or_insert(id, chaos)),
             None => client,
         };
         let (process, log) = match process {

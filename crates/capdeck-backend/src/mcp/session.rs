@@ -194,7 +194,7 @@ impl McpSession {
     ) -> CallResult {
         match self.send(method, params, self.options(context)).await {
             Ok(result) => Ok(self.parts.given.scrub(result)),
-            Err(error) => Err(self.explain(McpOperation::of(method), error).await),
+            Err(error) => Err(self.explain(McpOperation::from_method(method), error).await),
         }
     }
 
@@ -218,7 +218,7 @@ impl McpSession {
     ) -> Result<(), CallError> {
         self.watched_tasks.lock().clone_from(&ids);
         let watching = self.parts.client.watch_tasks(ids, self.timeout(context));
-        self.until_cancelled(watching, McpOperation::of("tasks/get"), context).await
+        self.until_cancelled(watching, McpOperation::from_method("tasks/get"), context).await
     }
 
     async fn until_cancelled(

@@ -53,7 +53,7 @@ impl ServerSubscriptions {
             () = tokio::time::sleep(session.timeout(context)) => {
                 let after = session.timeout(context);
                 let error = ClientError::Timeout { method: method.to_owned(), after };
-                return Err(session.explain(McpOperation::of(method), error).await);
+                return Err(session.explain(McpOperation::from_method(method), error).await);
             }
         };
         if method == UNSUBSCRIBE {

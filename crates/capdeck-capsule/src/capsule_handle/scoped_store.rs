@@ -79,7 +79,7 @@ impl ScopedStore {
     ) -> Result<ReadResponse, StoreError> {
         let (project, now, capsule) = (self.project.clone(), self.clock.now(), self.id());
         let render = move || {
-            let anchors = AnchorReport::of(&entry.meta, project.as_deref());
+            let anchors = AnchorReport::for_entry(&entry.meta, project.as_deref());
             let frame = ProvenanceFrame { entry: &entry, anchors: &anchors, now: Some(now) };
             let is_banded = body == ReadBody::Banded;
             ReadResponse {

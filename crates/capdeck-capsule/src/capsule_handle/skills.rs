@@ -58,7 +58,7 @@ fn skill(capsule: String, mut entry: Entry, taken: &mut HashSet<String>) -> Skil
     frontmatter.insert("description".to_owned(), json!(described.unwrap_or_else(title)));
     frontmatter.insert("name".to_owned(), json!(name));
     entry.body = body.to_owned();
-    let anchors = AnchorReport::of(&entry.meta, None);
+    let anchors = AnchorReport::for_entry(&entry.meta, None);
     let banded = ProvenanceFrame { entry: &entry, anchors: &anchors, now: None }.render();
     // JSON is YAML, and has no line that could end the head.
     let lines = frontmatter.iter().map(|(key, value)| format!("{}: {value}\n", json!(key)));

@@ -34,7 +34,7 @@ pub(super) struct FileIdentity {
 }
 
 impl FileIdentity {
-    pub(super) fn of(known: &fs::Metadata) -> Self {
+    pub(super) fn from_metadata(known: &fs::Metadata) -> Self {
         #[cfg(unix)]
         use std::os::unix::fs::MetadataExt as _;
         Self {
@@ -47,7 +47,7 @@ impl FileIdentity {
 
     /// The stamp of a file that is there now, without following a link.
     fn at(path: &Path) -> io::Result<Self> {
-        fs::symlink_metadata(path).map(|known| Self::of(&known))
+        fs::symlink_metadata(path).map(|known| Self::from_metadata(&known))
     }
 
     fn is_settled(&self, now: SystemTime) -> bool {

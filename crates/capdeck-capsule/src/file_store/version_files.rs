@@ -104,7 +104,7 @@ pub(super) fn load_checked(
 ) -> Result<Option<LoadedVersion>, StoreError> {
     let Some((text, known)) = read_text(uri, &files.body)? else { return Ok(None) };
     let modified = known.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-    let mut stamps = vec![(files.body.clone(), FileIdentity::of(&known))];
+    let mut stamps = vec![(files.body.clone(), FileIdentity::from_metadata(&known))];
     let damaged = |reason: String| StoreError::Damaged { uri: uri.clone(), reason };
     let Some(meta_path) = &files.meta else {
         let parted = frontmatter::parse_entry_file(uri, &text, modified).map_err(damaged)?;
@@ -126,7 +126,7 @@ pub(super) fn load_checked(
             (meta, VersionIntegrity::Edited)
         }
         Some((sidecar, known)) => {
-            stamps.push((meta_path.clone(), FileIdentity::of(&known)));
+            stamps.push((meta_path.clone(), FileIdentity::from_metadata(&known)));
             let mut meta: EntryMeta =
                 serde_json::from_str(&sidecar).map_err(|error| damaged(error.to_string()))?;
             meta.separate_claim();

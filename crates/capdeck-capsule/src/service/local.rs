@@ -12,7 +12,7 @@ use std::{
 
 use async_trait::async_trait;
 
-use self::follow::Hub;
+use self::follow::ChangeBroadcaster;
 use super::{
     CapsuleCaller, CapsuleChanges, CapsuleError, CapsuleGrant, CapsuleOperation, CapsuleRequest,
     CapsuleResponse, CapsuleService, Reach, bare_name, find_capsule,
@@ -26,7 +26,7 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct LocalCapsuleService {
     capsules: CapsuleRegistry,
-    hub: Arc<Hub>,
+    broadcaster: Arc<ChangeBroadcaster>,
 }
 
 /// A caller with the capsules that it reaches now.
@@ -46,7 +46,7 @@ impl LocalCapsuleService {
 
     /// The service of a data folder that is open.
     pub fn over(capsules: CapsuleRegistry) -> Self {
-        Self { capsules, hub: Arc::default() }
+        Self { capsules, broadcaster: Arc::default() }
     }
 
     fn resolve<'a>(&self, caller: &'a CapsuleCaller) -> ResolvedCaller<'a> {
@@ -119,7 +119,7 @@ impl<'a> ServiceCall<'a> {
 
     /// What changed capsules or shares as a whole, for subscribers to hear of it.
     fn changed<T>(&self, done: T) -> T {
-        self.service.hub.capsules_changed();
+        self.service.broadcaster.capsules_changed();
         done
     }
 
@@ -137,7 +137,7 @@ impl<'a> ServiceCall<'a> {
         };
         let (id, access) = (info.id.clone(), access.clone());
         let session = service.capsules.handle(&id, resolved.author, access).await?;
-        service.hub.follow(session.capsule(), session.entries.store.as_ref());
+        service.broadcaster.follow(session.capsule(), session.entries.store.as_ref());
         Ok(match &self.caller.project {
             Some(project) => session.in_project(Arc::new(GitProject::at(project))),
             None => session,

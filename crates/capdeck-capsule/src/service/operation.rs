@@ -143,7 +143,7 @@ operations! {
     once service RevokeShare(RevokeShareRequest) -> RevokeShareResponse = registry::revoke_share,
     repeatable service OpenShare(OpenShareRequest) -> Share = registry::open_share,
     once service NoteRefusal(NoteRefusalRequest) -> () = audit::note_refusal,
-    once service NoteLook(LookAround) -> () = audit::note_look,
+    once service NoteLook(NoteLookRequest) -> () = audit::note_look,
     once service NoteAccess(AccessEvent) -> () = audit::note_access,
     repeatable service Verify(VerifyRequest) -> VerifyResponse = audit::verify,
     once service Export(ExportRequest) -> ExportResponse = transfer::write_files,

@@ -348,8 +348,8 @@ pub struct NoteRefusalRequest {
 /// Records that the caller listed or chose capsules. That is about the entries of no capsule, so the line is in the
 /// registry's audit.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct LookAround {
-    pub look: Look,
+pub struct NoteLookRequest {
+    pub look: BrowseAction,
     /// The capsule that was chosen.
     pub capsule: Option<String>,
     /// Why it failed, if it did.
@@ -359,14 +359,14 @@ pub struct LookAround {
 /// How a caller looks among capsules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Look {
+pub enum BrowseAction {
     List,
     Discover,
     Mount,
     Unmount,
 }
 
-impl Look {
+impl BrowseAction {
     /// What the audit calls it.
     pub(super) fn action(self) -> &'static str {
         match self {

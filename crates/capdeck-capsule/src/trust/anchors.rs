@@ -60,7 +60,7 @@ impl AnchorState {
 
 impl AnchorReport {
     /// Checks what an entry cites. Without a project nothing is checked.
-    pub fn of(meta: &EntryMeta, project: Option<&dyn AnchorProject>) -> Self {
+    pub fn for_entry(meta: &EntryMeta, project: Option<&dyn AnchorProject>) -> Self {
         Self::of_files(&meta.file_anchors, meta.commit_at_write.as_ref(), project)
     }
 

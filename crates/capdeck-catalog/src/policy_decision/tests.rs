@@ -21,7 +21,7 @@ fn policy(user: &[(PolicyEffect, Value)], project: &[(PolicyEffect, Value)]) -> 
 fn decide(policy: &CallPolicy, principal: &str, capability: &str, tool: &Tool) -> PolicyDecision {
     let subject =
         CallSubject { capabilities: &[capability], tool: tool.name(), definition: Some(tool) };
-    RuleClearance::of(policy, &[principal]).rule_on(policy, &subject)
+    RuleClearance::for_client(policy, &[principal]).rule_on(policy, &subject)
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_project_can_only_be_stricter() {
 #[test]
 fn a_rule_about_a_set_covers_its_members() {
     let policy = policy(&[(PolicyEffect::Deny, json!({ "capability": "toolkit" }))], &[]);
-    let clearance = RuleClearance::of(&policy, &["me"]);
+    let clearance = RuleClearance::for_client(&policy, &["me"]);
     let subject =
         CallSubject { capabilities: &["toolkit__osv", "toolkit"], tool: "query", definition: None };
     assert_eq!(clearance.rule_on(&policy, &subject).effect, PolicyEffect::Deny);
@@ -106,7 +106,7 @@ fn a_capability_is_gone_only_when_every_tool_is() {
         (vec![allow, deny], false),
     ] {
         let policy = policy(&rules, &[]);
-        let clearance = RuleClearance::of(&policy, &["me"]);
+        let clearance = RuleClearance::for_client(&policy, &["me"]);
         assert_eq!(clearance.denies_all_of(&policy, &["c"]), expected, "{rules:?}");
         assert!(clearance.may_deny_some_of(&policy, &["c"]));
         assert!(!clearance.may_deny_some_of(&policy, &["other"]));
@@ -116,9 +116,18 @@ fn a_capability_is_gone_only_when_every_tool_is() {
 #[test]
 fn clients_that_meet_the_same_rules_share_a_clearance() {
     let named = policy(&[(PolicyEffect::Deny, json!({ "principal": "agent-*" }))], &[]);
-    assert_eq!(RuleClearance::of(&named, &["agent-1"]), RuleClearance::of(&named, &["agent-2"]));
-    assert_ne!(RuleClearance::of(&named, &["agent-1"]), RuleClearance::of(&named, &["editor"]));
+    assert_eq!(
+        RuleClearance::for_client(&named, &["agent-1"]),
+        RuleClearance::for_client(&named, &["agent-2"])
+    );
+    assert_ne!(
+        RuleClearance::for_client(&named, &["agent-1"]),
+        RuleClearance::for_client(&named, &["editor"])
+    );
     let unnamed = policy(&[(PolicyEffect::Deny, json!({ "tool": "x" }))], &[]);
-    assert_eq!(RuleClearance::of(&unnamed, &["agent-1"]), RuleClearance::of(&unnamed, &["editor"]));
+    assert_eq!(
+        RuleClearance::for_client(&unnamed, &["agent-1"]),
+        RuleClearance::for_client(&unnamed, &["editor"])
+    );
     assert_eq!(unnamed.user.first().unwrap().about.tool, Some(Glob::new("x")));
 }

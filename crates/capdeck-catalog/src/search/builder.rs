@@ -24,12 +24,14 @@ pub(super) fn build(capabilities: &[&Arc<Capability>]) -> ToolIndex {
     let tools: usize = capabilities.iter().map(|capability| tool_count(capability)).sum();
     let threads = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_INDEX_THREADS);
     if tools < PARALLEL_INDEX_THRESHOLD || threads == 1 {
-        return IndexBuilder::of(capabilities).finish();
+        return IndexBuilder::from_capabilities(capabilities).finish();
     }
     let parts = split(capabilities, tools.div_ceil(threads));
     let mut builders = thread::scope(|scope| {
-        let running: Vec<_> =
-            parts.into_iter().map(|part| scope.spawn(|| IndexBuilder::of(part))).collect();
+        let running: Vec<_> = parts
+            .into_iter()
+            .map(|part| scope.spawn(|| IndexBuilder::from_capabilities(part)))
+            .collect();
         let join = |handle: thread::ScopedJoinHandle<'_, IndexBuilder>| match handle.join() {
             Ok(builder) => builder,
             Err(panic) => std::panic::resume_unwind(panic),
@@ -87,7 +89,7 @@ struct IndexBuilder {
 }
 
 impl IndexBuilder {
-    fn of(capabilities: &[&Arc<Capability>]) -> Self {
+    fn from_capabilities(capabilities: &[&Arc<Capability>]) -> Self {
         let mut builder = Self { name_starts: vec![0], starts: vec![0], ..Self::default() };
         for capability in capabilities {
             builder.add(capability);

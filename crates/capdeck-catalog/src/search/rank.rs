@@ -190,7 +190,7 @@ impl ToolIndex {
             sorted.map(|(bits, document)| (document, f32::from_bits(bits.0))).collect();
         let head = best.len().min(MAX_RERANKED_DOCUMENTS);
         for (document, score) in &mut best[..head] {
-            *score *= 1.0 + bonus.of(self.name_words(*document));
+            *score *= 1.0 + bonus.share_for(self.name_words(*document));
         }
         // The higher score first, then the earlier place in the catalog.
         best[..head]
@@ -260,7 +260,7 @@ impl NameBonus {
     }
 
     /// What a name adds, as a share of the score.
-    fn of(&self, name: &[u32]) -> f32 {
+    fn share_for(&self, name: &[u32]) -> f32 {
         let (mut named, mut asked, mut seen) = (0.0, 0.0, 0_u32);
         for word in name {
             let Some((group, weight)) = self.terms.get(&(word & !PLURAL_FLAG)) else { continue };

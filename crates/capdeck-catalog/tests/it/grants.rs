@@ -37,7 +37,7 @@ fn deck() -> Arc<Catalog> {
 }
 
 fn seen(catalog: &Arc<Catalog>, grants: &[DeckGrant]) -> Arc<Catalog> {
-    let no_one = RuleClearance::of(&catalog.config().policy, &["somebody"]);
+    let no_one = RuleClearance::for_client(&catalog.config().policy, &["somebody"]);
     let access = DeckAccess::new(grants, false, GrantTools::None);
     screen(catalog, &no_one, &CatalogPart::Everything, Some(&access))
 }

@@ -78,7 +78,7 @@ fn catalog(rules: &[(PolicyEffect, Value)], held: &[(&str, &str)]) -> Arc<Catalo
 fn seen_by(catalog: &Arc<Catalog>, principal: &str) -> Arc<Catalog> {
     screen(
         catalog,
-        &RuleClearance::of(&catalog.config().policy, &[principal]),
+        &RuleClearance::for_client(&catalog.config().policy, &[principal]),
         &CatalogPart::Everything,
         None,
     )

@@ -39,7 +39,7 @@ pub(crate) fn read_flags(
     schema: &Value,
     own: &mut ShellFlags,
 ) -> Result<Option<Box<RawValue>>, CommandFailure> {
-    let parameters = ToolParameters::of(schema);
+    let parameters = ToolParameters::from_schema(schema);
     let mut ours = words.iter().take_while(|word| *word != "--");
     if ours.any(|word| word == "--help") && parameters.find("help").is_err() {
         // The rest of a line that asks for help may be wrong.

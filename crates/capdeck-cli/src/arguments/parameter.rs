@@ -38,7 +38,7 @@ pub(super) enum ParameterError {
 
 impl<'s> ToolParameters<'s> {
     /// The arguments of a tool's input schema.
-    pub(crate) fn of(root: &'s Value) -> Self {
+    pub(crate) fn from_schema(root: &'s Value) -> Self {
         Self::within(root, root)
     }
 
@@ -122,7 +122,7 @@ impl<'s> ToolParameter<'s> {
     }
 
     pub(super) fn types(&self) -> SchemaTypes {
-        SchemaTypes::of(Some(self.schema), self.root)
+        SchemaTypes::from_schema(Some(self.schema), self.root)
     }
 
     /// True when its name alone says enough, and `--no-…` the opposite.
@@ -232,7 +232,7 @@ pub(super) struct SchemaTypes(BTreeSet<&'static str>);
 
 impl SchemaTypes {
     /// The types `schema` allows, with references looked up in `root`.
-    pub(super) fn of(schema: Option<&Value>, root: &Value) -> Self {
+    pub(super) fn from_schema(schema: Option<&Value>, root: &Value) -> Self {
         let mut types = Self::default();
         if let Some(schema) = schema {
             let mut budget = MAX_SCHEMAS;
@@ -341,7 +341,7 @@ mod tests {
         let mut ways = vec![json!({"$ref": "#/$defs/A"}); 30];
         ways.insert(0, json!({"type": "integer"}));
         let root = json!({"$defs": {"A": {"anyOf": ways}}});
-        let types = SchemaTypes::of(Some(&json!({"$ref": "#/$defs/A"})), &root);
+        let types = SchemaTypes::from_schema(Some(&json!({"$ref": "#/$defs/A"})), &root);
         assert!(types.has("integer") && !types.has("string"));
     }
 }

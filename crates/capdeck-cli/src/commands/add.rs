@@ -163,7 +163,7 @@ impl NewFileTarget {
             return Err(already_there(&twin)
                 .hint("edit that file, or delete it first; a folder wins over a file"));
         }
-        write_new(&self.path, text, OverwritePolicy::of(force), self.readers)
+        write_new(&self.path, text, OverwritePolicy::from_force(force), self.readers)
     }
 
     /// The key and the value that name a document of this kind: a URL as it is, or a path from `here`, relative to the
@@ -292,7 +292,7 @@ pub(crate) fn init(args: &InitArgs, context: &CommandContext<'_>) -> CommandResu
         true => ("repository.md", PROJECT_EXAMPLE),
         false => ("machine.md", settings::MACHINE),
     };
-    let existing = OverwritePolicy::of(*force);
+    let existing = OverwritePolicy::from_force(*force);
     let other_config = folder.join("config.json");
     let config = if other_config.exists() {
         // Two config files in one folder would leave one unread.

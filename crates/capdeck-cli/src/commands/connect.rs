@@ -78,7 +78,7 @@ pub(crate) fn connect(args: &ConnectArgs, context: &CommandContext<'_>) -> Comma
         return show_clients(scope, &entry.name, &settings, &records, context);
     }
     let launch = LaunchSettings::resolve(entry.url.as_deref(), &settings, context)?;
-    let foreign = OverwritePolicy::of(*force);
+    let foreign = OverwritePolicy::from_force(*force);
     let _alone = if *dry_run { None } else { Some(records.hold()?) };
     // All plans before the first write: one that cannot be made leaves every file as it was.
     let mut plans: Vec<ClientEntryPlan> = Vec::new();
@@ -305,7 +305,7 @@ pub(crate) fn disconnect(args: &DisconnectArgs, context: &CommandContext<'_>) ->
     let settings = context.settings()?;
     let records = ClientEntryRecords::new(&settings.state_dir);
     let folders = folders(&settings, context)?;
-    let foreign = OverwritePolicy::of(*force);
+    let foreign = OverwritePolicy::from_force(*force);
     let _alone = if *dry_run { None } else { Some(records.hold()?) };
     let mut plans: Vec<ClientEntryPlan> = Vec::new();
     for id in clients {

@@ -272,7 +272,7 @@ impl<'a> TargetDeck<'a> {
         for secret in &taken.secrets {
             vault.set(&secret.name, &Secret::new(secret.value.clone()))?;
         }
-        write_new(path, &text, OverwritePolicy::of(self.force), self.readers)?;
+        write_new(path, &text, OverwritePolicy::from_force(self.force), self.readers)?;
         for name in &names {
             let holder = vault_holder(&definition);
             vault.grant(VaultGrant { holder, reference: name.clone(), entry: name.clone() })?;

@@ -77,7 +77,7 @@ pub(crate) fn install(args: &InstallArgs, context: &CommandContext<'_>) -> Comma
         file: &file,
         providers: &providers,
         endpoints: &endpoints(url.as_deref())?,
-        edited: OverwritePolicy::of(*force),
+        edited: OverwritePolicy::from_force(*force),
         pin_use: match (frozen, update) {
             (true, _) => PinUse::Frozen,
             (false, true) => PinUse::Update,
@@ -285,7 +285,7 @@ pub(crate) fn clean(args: &CleanArgs, context: &CommandContext<'_>) -> CommandRe
     let settings = context.settings()?;
     let mut installer = open_installer(&settings, settings.project_dir())?;
     finish_interrupted(&mut installer, *dry_run, printer)?;
-    let plan = installer.plan_clean(OverwritePolicy::of(*force));
+    let plan = installer.plan_clean(OverwritePolicy::from_force(*force));
     let report = InstallReport::new(&installer, &plan, &[]);
     report.check_errors(printer)?;
     if *dry_run {

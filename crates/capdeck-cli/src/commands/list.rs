@@ -144,7 +144,7 @@ pub(crate) fn inspect(args: &InspectArgs, context: &CommandContext<'_>) -> Comma
 
 fn details(capability: &Capability, health: HealthStatus, palette: ColorPalette) -> String {
     let definition = &capability.definition;
-    let item = ListItem::of(capability, health);
+    let item = ListItem::from_capability(capability, health);
     let mut text = format!(
         "{}  {}\n{}\n\n",
         palette.paint(TextStyle::Strong, definition.id.as_str()),

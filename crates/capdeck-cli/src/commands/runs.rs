@@ -102,10 +102,10 @@ fn show(args: &RunShowArgs, context: &CommandContext<'_>) -> CommandResult {
     let store = context.settings()?.runs();
     let run = store.find(&args.id)?;
     if args.as_test {
-        let test = TestFile::of(&store.chain(run)?);
+        let test = TestFile::from_runs(&store.chain(run)?);
         return printer.show(&test, &test.to_yaml());
     }
-    let shown = run.shown();
+    let shown = run.to_json();
     printer.json_or(&shown, || print_run(&run, &shown, printer))
 }
 

@@ -214,8 +214,8 @@ fn open_registry(
             ..lifetimes
         },
         redirects: RedirectPolicy { hosts: redirects.hosts, native_schemes: redirects.schemes },
-        audit: host.capsules().map(|desk| -> Arc<dyn AuditSink> {
-            RegistryTrail::new(Arc::clone(desk), Handle::current())
+        audit: host.capsules().map(|service| -> Arc<dyn AuditSink> {
+            RegistryTrail::new(Arc::clone(service), Handle::current())
         }),
         ..RegistryOptions::default()
     };

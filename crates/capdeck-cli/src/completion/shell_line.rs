@@ -35,7 +35,7 @@ pub(super) fn words_after_sh(typed: &[OsString]) -> Option<Vec<String>> {
 pub(super) fn command(catalog: Option<&Catalog>, words: &[String]) -> Command {
     let mut shell = with_own_flags(bare("sh"), |_| false);
     if let Some(catalog) = catalog {
-        let names = CommandNames::of(catalog);
+        let names = CommandNames::from_catalog(catalog);
         // The last word is the one being typed.
         let before = words.split_last().map_or(words, |(_, before)| before);
         let typed: Vec<&String> = before.iter().filter(|word| !word.starts_with('-')).collect();
@@ -91,7 +91,7 @@ fn with_tools(group: Command, tools: &[Arc<Tool>], typed: Option<&String>) -> Co
 
 fn with_flags(mut command: Command, tool: &Tool) -> Command {
     let schema = schema_value(tool.input_schema());
-    let parameters = ToolParameters::of(&schema);
+    let parameters = ToolParameters::from_schema(&schema);
     let mut taken: Vec<String> = Vec::new();
     for parameter in parameters.iter() {
         let name = parameter.flag();

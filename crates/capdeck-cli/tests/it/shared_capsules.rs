@@ -13,12 +13,13 @@ use crate::capdeck;
 fn make_capsule(dirs: &TestDirs, name: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let desk = LocalCapsuleService::open(&dirs.data(), StoreOptions::default()).await.unwrap();
+        let service =
+            LocalCapsuleService::open(&dirs.data(), StoreOptions::default()).await.unwrap();
         let name = name.to_owned();
         let create = CreateCapsuleRequest { name, description: None, visibility: None };
         let caller = CapsuleCaller::local(CapsuleAuthor::client("test"));
-        desk.ask(caller.request(None, create)).await.unwrap();
-        desk.close().await;
+        service.ask(caller.request(None, create)).await.unwrap();
+        service.close().await;
     });
 }
 

@@ -23,7 +23,7 @@ pub struct CapabilityIds {
 
 impl CapabilityIds {
     /// Gives every server and group an id that no other one has, as near to the written one as can be.
-    pub(super) fn of(file: &CapabilityFile) -> Self {
+    pub(super) fn assign(file: &CapabilityFile) -> Self {
         let mut ids = Self::default();
         let mut taken = UsedIds::default();
         for server in &file.servers {

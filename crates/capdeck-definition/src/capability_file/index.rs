@@ -29,7 +29,7 @@ impl fmt::Debug for FileIndex {
 }
 
 impl FileIndex {
-    pub(super) fn of(file: &CapabilityFile) -> Self {
+    pub(super) fn from_file(file: &CapabilityFile) -> Self {
         let mut index = Self::default();
         for (position, server) in file.servers.iter().enumerate() {
             index.servers.entry(server.id.clone()).or_insert(position);

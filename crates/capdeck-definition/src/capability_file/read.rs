@@ -82,7 +82,7 @@ pub(crate) fn read(
         plugins,
         ..CapabilityFile::default()
     };
-    file.index = FileIndex::of(&file);
+    file.index = FileIndex::from_file(&file);
     let id_places =
         |nodes: &[&ValueNode]| nodes.iter().map(|node| node.child("id").place).collect();
     let server_places = id_places(&server_nodes);
@@ -90,7 +90,7 @@ pub(crate) fn read(
     let nodes =
         EntryNodes { servers: server_nodes, skills: skill_nodes, subagents: subagent_nodes };
     references::check(&file, &nodes, &root, reader.findings);
-    file.ids = CapabilityIds::of(&file);
+    file.ids = CapabilityIds::assign(&file);
     let broken_servers = reader.broken.servers;
     Some(ParsedCapabilityFile { file, server_places, tool_places, broken_servers })
 }

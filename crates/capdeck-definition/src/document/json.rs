@@ -24,7 +24,7 @@ fn read(
     depth: usize,
     budget: &mut usize,
 ) -> Result<ValueNode, Diagnostic> {
-    let place = places.of(raw);
+    let place = places.position_of(raw);
     let mut spend = |nodes: usize| {
         *budget = budget.checked_sub(nodes).ok_or_else(|| too_many_nodes().at(place))?;
         Ok(())
@@ -44,7 +44,7 @@ fn read(
             let mut entries = MapEntries::with_capacity(members.len());
             let mut before = raw.get(1..).unwrap_or_default();
             for (key, value) in members {
-                let place = places.of(before.trim_start_matches(|c: char| c != '"'));
+                let place = places.position_of(before.trim_start_matches(|c: char| c != '"'));
                 if entries.contains_key(&key) {
                     let message = format!("a key is written twice: `{key}`");
                     return Err(Diagnostic::error("duplicate-key", message, "keep one of the two")
@@ -125,7 +125,7 @@ impl<'a> PositionTable<'a> {
     }
 
     /// `part` must be a slice of the text: its address is its offset.
-    fn of(&self, part: &str) -> TextPosition {
+    fn position_of(&self, part: &str) -> TextPosition {
         let offset = self.offset(part);
         let line = self.line_starts.partition_point(|start| *start <= offset);
         let start = self.line_starts.get(line.saturating_sub(1)).copied().unwrap_or(0);

@@ -78,7 +78,7 @@ impl ServerSession for EchoSession {
 
     async fn header_params(&self, _tool: &str) -> HeaderParams {
         let schema = r#"{"properties":{"region":{"type":"string","x-mcp-header":"Region"},"n":{"type":"integer","x-mcp-header":"N"}}}"#;
-        HeaderParams::of(&raw(schema)).unwrap()
+        HeaderParams::from_schema(&raw(schema)).unwrap()
     }
 
     async fn closed(&self) {}

@@ -95,14 +95,15 @@ async fn bind(folder: &TempDir) -> HttpServer {
         version: "0".to_owned(),
         state_dir,
     });
-    let desk = host.capsules().unwrap().clone();
+    let service = host.capsules().unwrap().clone();
     let create =
         CreateCapsuleRequest { name: SECRET_NAME.to_owned(), description: None, visibility: None };
-    desk.ask(CapsuleCaller::local(CapsuleAuthor::client("fuzz")).request(None, create))
+    service
+        .ask(CapsuleCaller::local(CapsuleAuthor::client("fuzz")).request(None, create))
         .await
         .unwrap();
     let options = RegistryOptions {
-        audit: Some(RegistryTrail::new(desk, tokio::runtime::Handle::current())),
+        audit: Some(RegistryTrail::new(service, tokio::runtime::Handle::current())),
         limits: RegistryLimits { failed_credentials: u32::MAX, ..RegistryLimits::default() },
         ..RegistryOptions::default()
     };

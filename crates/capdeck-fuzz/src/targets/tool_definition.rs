@@ -46,7 +46,7 @@ impl FuzzTarget for ToolDefinitionTarget {
             .filter(|letter| !letter.is_ascii_alphanumeric() && letter.is_ascii())
             .take(12)
             .collect();
-        let headers = tool.input_schema().map(|schema| match HeaderParams::of(schema) {
+        let headers = tool.input_schema().map(|schema| match HeaderParams::from_schema(schema) {
             Ok(params) => check_headers(&params, tool.raw().get("arguments").map(AsRef::as_ref)),
             Err(_) => "invalid headers",
         });
@@ -77,7 +77,7 @@ pub(crate) fn check_tool(tool: &Tool) -> bool {
     };
     let (input, output) = (value(tool.input_schema()), value(tool.output_schema()));
     for schema in [&input, &output].into_iter().flatten() {
-        let (text, _) = ObservedShape::of(schema).type_script();
+        let (text, _) = ObservedShape::from_value(schema).type_script();
         assert!(text.len() < MAX_TEXT, "an observed type of {} bytes", text.len());
     }
     let description = tool.description();

@@ -124,7 +124,7 @@ impl ApprovalRecord {
         }
     }
 
-    pub(super) fn shown(&self) -> Approval {
+    pub(super) fn to_approval(&self) -> Approval {
         let state = match self.approved_at {
             None => ApprovalState::Waiting,
             Some(_) if self.is_standing => ApprovalState::Standing,

@@ -34,7 +34,7 @@ pub(super) struct CallRejection {
 }
 
 impl CallRejection {
-    pub(super) fn of(deck: &DeckSnapshot<'_>, call: &ToolRequest, error: CallError) -> Self {
+    pub(super) fn for_call(deck: &DeckSnapshot<'_>, call: &ToolRequest, error: CallError) -> Self {
         let by_gate = match error.code {
             ErrorCode::Denied | ErrorCode::ApprovalRequired => true,
             ErrorCode::ToolNotFound | ErrorCode::ServerNotFound => {
@@ -81,7 +81,7 @@ pub(super) async fn resolve<'a>(
     let mut attempts = ResolveAttempts::default();
     loop {
         let deck = &request.deck;
-        let refused = |error| CallRejection::of(deck, call, error);
+        let refused = |error| CallRejection::for_call(deck, call, error);
         let read = call.without_reserved(|| deck.is_of_capability_file(&call.capability));
         let capability = gate::require_offered(deck, &read.capability, Some(&read.tool));
         let capability = capability.map_err(refused)?;

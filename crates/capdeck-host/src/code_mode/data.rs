@@ -48,7 +48,7 @@ struct TextBlock {
 /// Splits a result. Anything else, such as a server's invalid response, is data as it is.
 pub(super) fn read(result: &RawValue) -> ScriptResult {
     let Some(parsed) = raw::parse::<RawCallResult<'_>>(result) else {
-        return ScriptResult::of(result.to_owned());
+        return ScriptResult::from_data(result.to_owned());
     };
     let mut parts = match parsed.structured {
         Some(structured) => of_structured(structured, &parsed.content),
@@ -60,7 +60,7 @@ pub(super) fn read(result: &RawValue) -> ScriptResult {
 }
 
 impl ScriptResult {
-    fn of(data: Box<RawValue>) -> Self {
+    fn from_data(data: Box<RawValue>) -> Self {
         Self { data, facts: RawMembers::new(), is_error: false, stored: None }
     }
 
@@ -92,7 +92,7 @@ fn of_structured(structured: &RawValue, content: &[&RawValue]) -> ScriptResult {
     let is_response = response.is_some();
     let mut parts = match response {
         Some(response) => of_response(response, structured),
-        None => ScriptResult::of(structured.to_owned()),
+        None => ScriptResult::from_data(structured.to_owned()),
     };
     // A server repeats its structured data as text for older clients; our backends describe it in
     // words.
@@ -114,11 +114,12 @@ fn of_response(mut members: RawMembers, whole: &RawValue) -> ScriptResult {
     let is_cut = members.contains_key("truncated");
     if !is_cut && let Some(body) = members.shift_remove("body") {
         members.shift_remove("kind");
-        return ScriptResult { facts: members, ..ScriptResult::of(body) };
+        return ScriptResult { facts: members, ..ScriptResult::from_data(body) };
     }
     let own = ["status", "statusText", "headers", "elapsedMs"];
     let facts = own.into_iter().filter_map(|key| Some((key.to_owned(), members.get(key)?.clone())));
-    let mut parts = ScriptResult { facts: facts.collect(), ..ScriptResult::of(whole.to_owned()) };
+    let mut parts =
+        ScriptResult { facts: facts.collect(), ..ScriptResult::from_data(whole.to_owned()) };
     if let Some(artifact) = artifact(&members) {
         raw::set(&mut parts.facts, "artifacts", &[artifact]);
     }
@@ -155,7 +156,7 @@ fn of_content(content: &[&RawValue]) -> ScriptResult {
         }
         joined => string(&joined.join("\n")),
     };
-    let mut parts = ScriptResult::of(data.unwrap_or_default());
+    let mut parts = ScriptResult::from_data(data.unwrap_or_default());
     if !joined.is_empty() {
         parts.add_blocks(&others);
     }

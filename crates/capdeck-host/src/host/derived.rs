@@ -124,7 +124,7 @@ impl DeckClient<'_> {
     }
 
     fn rights(&self, catalog: &Catalog) -> ClientRights {
-        let clearance = RuleClearance::of(&catalog.config().policy, self.names);
+        let clearance = RuleClearance::for_client(&catalog.config().policy, self.names);
         ClientRights { audience: self.audience.clone(), clearance, access: self.access.clone() }
     }
 }

@@ -175,7 +175,7 @@ impl RecordScrubber {
             if call.args.get().len() > MAX_ARGS_BYTES { MAX_TEXT_LENGTH } else { usize::MAX };
         shorten(&mut shown, all, longest);
         let shown = self.tree(shown);
-        let mut call = RecordedCall::of(call, shown);
+        let mut call = RecordedCall::from_record(call, shown);
         call.meta = call.meta.and_then(|meta| self.json(meta));
         call.outcome = match call.outcome {
             RecordedOutcome::Data(data) => {

@@ -182,7 +182,7 @@ impl RecordedCall {
         }
     }
 
-    pub(crate) fn of(call: CallRecord, args: Value) -> Self {
+    pub(crate) fn from_record(call: CallRecord, args: Value) -> Self {
         let CallRecord { capability, method, args: sent, outcome, started_ms, duration_ms } = call;
         let (outcome, meta, place) = match outcome {
             CallOutcome::Done { data, meta, place } => {
@@ -232,7 +232,7 @@ impl RunRecord {
     }
 
     /// The details of the run.
-    pub fn shown(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         let mut shown = json!({
             "id": self.id,
             "at": self.at,
@@ -244,7 +244,7 @@ impl RunRecord {
             "timeoutMs": self.timeout_ms,
             "durationMs": self.duration_ms,
             "isRepeatable": self.unrepeatable.is_none(),
-            "calls": self.calls.iter().map(RecordedCall::shown).collect::<Vec<_>>(),
+            "calls": self.calls.iter().map(RecordedCall::to_json).collect::<Vec<_>>(),
             "diagnostics": self.diagnostics,
         });
         raw::put_some(&mut shown, "session", self.session.as_ref());
@@ -270,7 +270,7 @@ impl RunRecord {
 }
 
 impl RecordedCall {
-    fn shown(&self) -> Value {
+    fn to_json(&self) -> Value {
         let (outcome, bytes) = match &self.outcome {
             RecordedOutcome::Data(data) => ("ok", Some(data.get().len())),
             RecordedOutcome::Failure(failure) => (failure.code.as_str(), None),

@@ -77,7 +77,7 @@ pub(super) fn journal<'a>(request: &RequestContext<'a>) -> &'a RunJournal {
 }
 
 fn run_limits(request: &RequestContext<'_>) -> RunLimits {
-    RunLimits::of(request.deck.catalog().config())
+    RunLimits::from_config(request.deck.catalog().config())
 }
 
 fn begin_record(

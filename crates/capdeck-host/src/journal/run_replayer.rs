@@ -97,7 +97,7 @@ impl RunStore {
 }
 
 impl ReplayCell {
-    fn of(run: &RunRecord) -> Self {
+    fn from_run(run: &RunRecord) -> Self {
         let cell = CellRun {
             timeout: Some(Duration::from_millis(run.timeout_ms)),
             determinism: Some(run.determinism(TimerPace::Skip)),
@@ -146,7 +146,7 @@ pub(super) async fn replay_earlier(
     let mut session = SessionChoice::New;
     for run in runs {
         let (report, diverged) =
-            ReplayCell::of(run).run(pool, session, owner, ReplayStrictness::Exact).await;
+            ReplayCell::from_run(run).run(pool, session, owner, ReplayStrictness::Exact).await;
         if let Some(why) = diverged {
             return Err(ReplayError::Diverged { id: run.id.clone(), why });
         }
@@ -166,7 +166,7 @@ impl RunReplayer {
     pub async fn replay(&self, runs: &[RunRecord]) -> Result<Option<ReplayReport>, ReplayError> {
         let Some((last, earlier)) = runs.split_last() else { return Ok(None) };
         let session = replay_earlier(&self.pool, "", earlier).await?;
-        let cell = ReplayCell::of(last);
+        let cell = ReplayCell::from_run(last);
         let (report, diverged) = cell.run(&self.pool, session, "", ReplayStrictness::Exact).await;
         let mut differences: Vec<String> = diverged.into_iter().collect();
         differences.extend(compare(&last.end, &report));

@@ -36,7 +36,7 @@ pub(crate) struct RunLimits {
 }
 
 impl RunLimits {
-    pub(crate) fn of(config: &DeckConfig) -> Self {
+    pub(crate) fn from_config(config: &DeckConfig) -> Self {
         let runs = &config.runs;
         Self {
             max_age: Duration::from_secs(u64::from(runs.max_age_days.unwrap_or(7)) * 24 * 3600),

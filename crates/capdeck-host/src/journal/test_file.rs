@@ -103,7 +103,7 @@ fn is_false(flag: &bool) -> bool {
 
 impl TestFile {
     /// Makes a test of recorded runs of one session; expects the result of the last one.
-    pub fn of(runs: &[RunRecord]) -> Self {
+    pub fn from_runs(runs: &[RunRecord]) -> Self {
         let last = runs.last();
         let mut expect = TestExpectation::default();
         if let Some(run) = last {
@@ -117,17 +117,17 @@ impl TestFile {
             expect.calls = Some(run.calls.iter().map(RecordedCall::target).collect());
         }
         let id = last.map(|run| run.id.as_str()).unwrap_or_default();
-        let cells = runs.iter().map(TestCell::of).collect();
+        let cells = runs.iter().map(TestCell::from_run).collect();
         Self { test: format!("run {id}"), cells, expect }
     }
 }
 
 impl TestCell {
-    fn of(run: &RunRecord) -> Self {
+    fn from_run(run: &RunRecord) -> Self {
         let moments: BTreeMap<usize, ReplayMoment> =
             run.moments.iter().copied().enumerate().collect();
         let calls: Vec<TestCall> =
-            run.calls.iter().map(|call| TestCall::of(call, &moments)).collect();
+            run.calls.iter().map(|call| TestCall::from_call(call, &moments)).collect();
         let called = |id: &&String| !calls.iter().any(|call| call.capability.as_ref() == Some(*id));
         let named = |id: &&String| run.code.contains(id.as_str());
         let capabilities = run.capabilities.iter().filter(called).filter(named).cloned().collect();
@@ -164,7 +164,7 @@ impl TestCell {
 }
 
 impl TestCall {
-    fn of(call: &RecordedCall, moments: &BTreeMap<usize, ReplayMoment>) -> Self {
+    fn from_call(call: &RecordedCall, moments: &BTreeMap<usize, ReplayMoment>) -> Self {
         let parse = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
         let mut shown = Self {
             capability: call.capability.clone(),

@@ -21,7 +21,7 @@ pub(super) struct FieldSelection {
 
 impl FieldSelection {
     /// Parses dotted paths. A dot in a name is written `\.`.
-    pub(super) fn of(fields: &[String]) -> Result<Self, CallError> {
+    pub(super) fn parse(fields: &[String]) -> Result<Self, CallError> {
         let mut root = Self::default();
         for path in fields {
             let mut place = &mut root;
@@ -153,7 +153,8 @@ mod tests {
     fn picked(fields: &[&str], value: &Value) -> String {
         let fields: Vec<String> = fields.iter().map(|&field| field.to_owned()).collect();
         let picked =
-            pick(&FieldSelection::of(&fields).unwrap(), StrRead::new(&value.to_string())).unwrap();
+            pick(&FieldSelection::parse(&fields).unwrap(), StrRead::new(&value.to_string()))
+                .unwrap();
         serde_json::to_string(&picked).unwrap()
     }
 
@@ -174,7 +175,7 @@ mod tests {
     fn what_is_kept_stays_byte_for_byte() {
         let text =
             r#"{"n": 123456789012345678901234567890.10, "s": {"b": 1, "a": "\u00e9"}, "b": 1}"#;
-        let choice = FieldSelection::of(&["n".to_owned(), "s".to_owned()]).unwrap();
+        let choice = FieldSelection::parse(&["n".to_owned(), "s".to_owned()]).unwrap();
         for picked in [
             pick(&choice, StrRead::new(text)).unwrap(),
             pick(&choice, IoRead::new(text.as_bytes())).unwrap(),
@@ -201,7 +202,7 @@ mod tests {
     #[test]
     fn what_is_no_path_is_refused() {
         for wrong in ["", ".", "a..b", "items.0.id", "items.*", "__proto__", "a.constructor"] {
-            assert!(FieldSelection::of(&[wrong.to_owned()]).is_err(), "{wrong}");
+            assert!(FieldSelection::parse(&[wrong.to_owned()]).is_err(), "{wrong}");
         }
     }
 }

@@ -29,7 +29,7 @@ const MEMBER_KEYWORDS: [&str; 4] =
 
 /// The available names where a path fails; `None` when the schema can have the path.
 pub(super) fn missing(path: &str, schema: &Value) -> Option<Vec<String>> {
-    let mut places = SchemaCandidates::of([schema], schema);
+    let mut places = SchemaCandidates::from_schemas([schema], schema);
     for name in segments(path) {
         if places.is_anything {
             return None;
@@ -50,7 +50,7 @@ struct SchemaCandidates<'a> {
 }
 
 impl<'a> SchemaCandidates<'a> {
-    fn of(schemas: impl IntoIterator<Item = &'a Value>, root: &'a Value) -> Self {
+    fn from_schemas(schemas: impl IntoIterator<Item = &'a Value>, root: &'a Value) -> Self {
         let mut places = Self::default();
         let mut seen: HashSet<*const Value> = HashSet::new();
         let mut waiting: Vec<&Value> = schemas.into_iter().collect();
@@ -99,7 +99,7 @@ impl<'a> SchemaCandidates<'a> {
                 }
             }
         }
-        let mut places = Self::of(found, root);
+        let mut places = Self::from_schemas(found, root);
         places.is_anything |= is_anything;
         places
     }

@@ -64,7 +64,7 @@ impl CapabilityReport {
         };
         let failure = LastFailure::of(host, id);
         Ok(CapabilityReport {
-            item: ListItem::of(&capability, HealthStatus::of(host, &capability)),
+            item: ListItem::from_capability(&capability, HealthStatus::of(host, &capability)),
             exposure_from: match (capability.definition.exposure, capability.exposure_is_explicit) {
                 (Some(_), _) => "its own file",
                 (None, true) => "the deck's config",
@@ -183,7 +183,7 @@ fn describe(
     let (id, name) = (capability.definition.id.as_str(), tool.name());
     let (policy, ids) = (&catalog.config().policy, catalog.with_sets(capability));
     let subject = CallSubject { capabilities: &ids, tool: name, definition: Some(tool) };
-    let ruling = RuleClearance::of(policy, &[client]).rule_on(policy, &subject);
+    let ruling = RuleClearance::for_client(policy, &[client]).rule_on(policy, &subject);
     let agent_name = view.name_of(id, name);
     let mut described = json!({
         "name": name,

@@ -60,7 +60,7 @@ pub fn list_items(host: &Host, catalog: &Catalog) -> Vec<ListItem> {
     let mut items: Vec<ListItem> = known
         .map(|capability| ListItem {
             import_problems: import_problems(catalog, capability).len(),
-            ..ListItem::of(capability, health_among(host, &records, capability))
+            ..ListItem::from_capability(capability, health_among(host, &records, capability))
         })
         .collect();
     // A stale entry replaces the broken file it came from.
@@ -78,7 +78,7 @@ pub fn list_items(host: &Host, catalog: &Catalog) -> Vec<ListItem> {
 }
 
 impl ListItem {
-    pub fn of(capability: &Capability, health: HealthStatus) -> Self {
+    pub fn from_capability(capability: &Capability, health: HealthStatus) -> Self {
         let definition = &capability.definition;
         let (status, reason, next_step) = state_of(capability);
         Self {

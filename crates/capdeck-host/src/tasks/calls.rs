@@ -63,7 +63,7 @@ async fn call_core_server(calling: TaskCall<'_>, mut call: ToolCall<'_>) -> raw:
     let TaskCall { request, lease, capability, tool, context } = calling;
     // Clients of the extension may still send it; it must not create a task.
     call.rest.shift_remove("task");
-    let support = ToolTaskSupport::of(tool);
+    let support = ToolTaskSupport::from_tool(tool);
     let may_be_task = support != ToolTaskSupport::Forbidden
         && lease.server().is_some_and(|facts| offers_core(&facts));
     match (may_be_task, support, declares_tasks(request.session())) {
@@ -111,7 +111,7 @@ async fn call_extension_server(calling: TaskCall<'_>, mut call: ToolCall<'_>) ->
             let task = Arc::new(CompletedTask::new(result, &options));
             let id = uuid::Uuid::new_v4().to_string();
             // Every task begins as working.
-            let shown = task.shown(&id, "working");
+            let shown = task.to_members(&id, "working");
             hand_out(request, capability, &id, Some(task.ttl), HostTask::Completed(task), None);
             shown
         }
@@ -163,7 +163,7 @@ fn hand_out(
 /// Waits for the task of a tool that runs only as one.
 async fn await_core_server(calling: &TaskCall<'_>, mut call: ToolCall<'_>) -> raw::Answer {
     let TaskCall { lease, context, tool, .. } = calling;
-    if ToolTaskSupport::of(*tool) != ToolTaskSupport::Required
+    if ToolTaskSupport::from_tool(*tool) != ToolTaskSupport::Required
         || !lease.server().is_some_and(|facts| offers_core(&facts))
     {
         return lease.call_tool(call, context).await;

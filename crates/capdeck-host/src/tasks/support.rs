@@ -15,7 +15,7 @@ pub(super) enum ToolTaskSupport {
 }
 
 impl ToolTaskSupport {
-    pub(super) fn of(tool: Option<&Tool>) -> Self {
+    pub(super) fn from_tool(tool: Option<&Tool>) -> Self {
         let execution = tool.and_then(|tool| raw::value(tool.raw().get("execution")?));
         match execution.as_ref().and_then(|execution| execution["taskSupport"].as_str()) {
             Some("optional") => Self::Optional,
@@ -117,9 +117,9 @@ mod tests {
             (json!("odd"), ToolTaskSupport::Forbidden),
         ] {
             let tool = Tool::new(object(&json!({"name": "t", "execution": execution}))).unwrap();
-            assert_eq!(ToolTaskSupport::of(Some(&tool)), support, "{execution}");
+            assert_eq!(ToolTaskSupport::from_tool(Some(&tool)), support, "{execution}");
         }
-        assert_eq!(ToolTaskSupport::of(None), ToolTaskSupport::Forbidden);
+        assert_eq!(ToolTaskSupport::from_tool(None), ToolTaskSupport::Forbidden);
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub(crate) struct TaskState {
 
 impl TaskState {
     /// Reads a task of either form. `None` when it is not a task.
-    pub(super) fn of(task: &RawMembers) -> Option<Self> {
+    pub(super) fn from_task(task: &RawMembers) -> Option<Self> {
         let text = |key: &str| raw::string(task.get(key)?);
         let time = |names: (&str, &str)| {
             let number = task.get(names.1).or_else(|| task.get(names.0))?;
@@ -49,7 +49,7 @@ impl TaskState {
     /// Reads the answer to `tasks/get`.
     pub(super) fn read(answer: &RawValue) -> Result<(RawMembers, Self), CallError> {
         let task: Option<RawMembers> = raw::parse(answer);
-        let read = task.and_then(|task| Self::of(&task).map(|seen| (task, seen)));
+        let read = task.and_then(|task| Self::from_task(&task).map(|seen| (task, seen)));
         read.ok_or_else(errors::no_task_in_answer)
     }
 
@@ -82,7 +82,7 @@ pub(super) fn created(result: &RawValue) -> Option<(RawMembers, TaskState)> {
             task
         }
     };
-    let seen = TaskState::of(&task)?;
+    let seen = TaskState::from_task(&task)?;
     Some((task, seen))
 }
 

@@ -136,7 +136,7 @@ impl TaskStore {
         drop(gone);
     }
 
-    pub(super) fn of(
+    pub(super) fn list_for(
         &self,
         owner: &Principal,
         capability: &CapabilityId,
@@ -294,8 +294,8 @@ mod tests {
         let other = CapabilityId::new("other").unwrap();
         assert!(tasks.find(&TaskKey { capability: other, ..key("ada", 1) }).is_none());
         let fake = CapabilityId::new("fake").unwrap();
-        assert_eq!(tasks.of(&Principal::named("ada"), &fake).len(), 1);
-        assert!(tasks.of(&Principal::named("eve"), &fake).is_empty());
+        assert_eq!(tasks.list_for(&Principal::named("ada"), &fake).len(), 1);
+        assert!(tasks.list_for(&Principal::named("eve"), &fake).is_empty());
     }
 
     #[test]

@@ -51,7 +51,7 @@ impl TranslatedTask {
 
     pub(super) async fn look(&self, target: &TaskTarget<'_>) -> Result<RawMembers, CallError> {
         let (task, _) = self.read(target).await?;
-        Ok(self.shown(&task))
+        Ok(self.to_members(&task))
     }
 
     pub(super) async fn cancel(&self, target: &TaskTarget<'_>) -> Result<RawMembers, CallError> {
@@ -61,7 +61,7 @@ impl TranslatedTask {
         }
         self.ask("tasks/cancel", self.params(), target).await?;
         self.is_cancelled.store(true, Ordering::Relaxed);
-        Ok(self.shown(&task))
+        Ok(self.to_members(&task))
     }
 
     /// Waits for the end of the task, forwards its questions to the client, and returns the result
@@ -159,7 +159,7 @@ impl TranslatedTask {
         raw::object([("taskId", json!(self.id))])
     }
 
-    fn shown(&self, task: &RawMembers) -> RawMembers {
+    fn to_members(&self, task: &RawMembers) -> RawMembers {
         let mut shown = task_state::to_core(task);
         if self.is_cancelled.load(Ordering::Relaxed) {
             raw::set(&mut shown, "status", "cancelled");
@@ -186,10 +186,10 @@ impl CompletedTask {
     }
 
     pub(super) fn task(&self, id: &str) -> RawMembers {
-        self.shown(id, if is_tool_error(&self.result) { "failed" } else { "completed" })
+        self.to_members(id, if is_tool_error(&self.result) { "failed" } else { "completed" })
     }
 
-    pub(super) fn shown(&self, id: &str, status: &str) -> RawMembers {
+    pub(super) fn to_members(&self, id: &str, status: &str) -> RawMembers {
         let at = self.at.to_string();
         raw::object([
             ("taskId", json!(id)),

@@ -176,7 +176,7 @@ const UI_SCHEME: &str = "ui://";
 pub(super) struct OriginalUris(HashMap<String, Option<CapabilityId>>);
 
 impl OriginalUris {
-    pub(super) fn of(view: &View) -> Self {
+    pub(super) fn from_view(view: &View) -> Self {
         let mut uris = Self::default();
         for capability in view.offering() {
             let known = capability.discovery.iter();

@@ -15,23 +15,23 @@ use crate::deck::{Deck, agent_with, call, call_listed, listed, saying, text};
 const TOOLS: [&str; 5] =
     ["capsol_read", "capsol_write", "capsol_signal", "capsol_capsules", "capsol_memory"];
 
-/// A host whose desk is its own.
+/// A host whose service is its own.
 struct WithCapsules {
     host: Host,
-    desk: LocalCapsuleService,
+    service: LocalCapsuleService,
     _deck: Deck,
 }
 
 impl WithCapsules {
     async fn open(deck: Deck, names: &[&str]) -> Self {
-        let desk =
+        let service =
             LocalCapsuleService::open(&deck.dirs.data(), StoreOptions::default()).await.unwrap();
         for name in names {
-            create(&desk, name).await;
+            create(&service, name).await;
         }
         let mut settings = deck.settings();
-        settings.capsules = Some(Arc::new(desk.clone()));
-        Self { host: Host::open(settings), desk, _deck: deck }
+        settings.capsules = Some(Arc::new(service.clone()));
+        Self { host: Host::open(settings), service, _deck: deck }
     }
 
     fn agent(&self, exposure: Exposure) -> Arc<Session> {
@@ -39,11 +39,11 @@ impl WithCapsules {
     }
 }
 
-async fn create(desk: &LocalCapsuleService, name: &str) {
+async fn create(service: &LocalCapsuleService, name: &str) {
     let name = name.to_owned();
     let create = CreateCapsuleRequest { name, description: None, visibility: None };
     let caller = CapsuleCaller::local(CapsuleAuthor::client("test"));
-    desk.ask(caller.request(None, create)).await.unwrap();
+    service.ask(caller.request(None, create)).await.unwrap();
 }
 
 async fn write(session: &Session, uri: &str, content: &str) -> Value {
@@ -61,7 +61,7 @@ async fn the_capability_is_there_while_there_are_capsules() {
     let error = call(&agent, "capsules", "capsol_read", json!({})).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::ServerNotFound);
     let mut events = opened.host.events();
-    create(&opened.desk, "Team").await;
+    create(&opened.service, "Team").await;
     opened.host.reload();
     assert!(matches!(events.recv().await, Ok(HostEvent::CatalogChanged)));
     assert_eq!(listed(&agent).await, TOOLS.map(|tool| format!("capsules__{tool}")));

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json, value::RawValue};
 use crate::record::Record;
 
 /// Longer than any answer may take; a test that waits this long has found a hang.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Files of a deck, written as they are added.
 pub(crate) struct Deck {
@@ -131,7 +131,7 @@ pub(crate) fn agent_with(host: &Host, exposure: Option<Exposure>) -> Arc<Session
 
 /// A context whose timeout is the definition's own.
 pub(crate) fn context() -> CallContext {
-    CallContext { timeout: None, ..CallContext::detached(PATIENCE) }
+    CallContext { timeout: None, ..CallContext::detached(TEST_TIMEOUT) }
 }
 
 /// Calls a tool; the answer as a value.
@@ -143,7 +143,7 @@ pub(crate) async fn call(
 ) -> Result<Value, CallError> {
     let (request, context) = (request(capability, tool, arguments), context());
     let calling = calls::call(session.request(&context), &request);
-    let answer = tokio::time::timeout(PATIENCE, calling).await;
+    let answer = tokio::time::timeout(TEST_TIMEOUT, calling).await;
     Ok(value(&answer.expect("a call ends in time")?))
 }
 
@@ -156,7 +156,7 @@ pub(crate) async fn call_listed(
     let request = ToolRequest { arguments: Some(raw(&arguments)), ..ToolRequest::default() };
     let context = context();
     let calling = calls::call_listed(session.request(&context), name, request);
-    let answer = tokio::time::timeout(PATIENCE, calling).await;
+    let answer = tokio::time::timeout(TEST_TIMEOUT, calling).await;
     Ok(answer.expect("a call ends in time")?.as_deref().map(value))
 }
 

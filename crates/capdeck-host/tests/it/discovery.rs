@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 
 use crate::{
     client::ScriptedClient,
-    deck::{Deck, PATIENCE, agent, agent_with, call, call_listed, context, listed, text, value},
+    deck::{
+        Deck, TEST_TIMEOUT, agent, agent_with, call, call_listed, context, listed, text, value,
+    },
     record::{Record, until},
 };
 
@@ -76,12 +78,12 @@ async fn a_list_change_makes_a_new_catalog_and_an_event() {
     let version = host.catalog().version();
     let mut events = host.events();
     call(&session, "fake", "change_tools", json!({"name": "late"})).await.unwrap();
-    let said = tokio::time::timeout(PATIENCE, events.recv()).await.unwrap().unwrap();
+    let said = tokio::time::timeout(TEST_TIMEOUT, events.recv()).await.unwrap().unwrap();
     let HostEvent::ServerNotified { capability, session: None, method, .. } = said else {
         panic!("the server speaks first: {said:?}");
     };
     assert_eq!((capability.as_str(), &*method), ("fake", "notifications/tools/list_changed"));
-    let event = tokio::time::timeout(PATIENCE, events.recv()).await;
+    let event = tokio::time::timeout(TEST_TIMEOUT, events.recv()).await;
     assert!(matches!(event.unwrap().unwrap(), HostEvent::CatalogChanged));
     assert!(host.catalog().version() > version);
     assert!(listed(&session).await.contains(&"fake__late".to_owned()));
@@ -200,7 +202,7 @@ async fn a_new_connection_of_the_same_host_is_asked_again() {
             events.recv().await.unwrap();
         }
     };
-    tokio::time::timeout(PATIENCE, noticed).await.expect("the new list is in the catalog");
+    tokio::time::timeout(TEST_TIMEOUT, noticed).await.expect("the new list is in the catalog");
     assert_eq!((record.starts().len(), record.received("tools/list").len()), (2, 3));
     host.close().await;
 }
@@ -367,7 +369,7 @@ async fn a_later_host_does_not_wait_for_a_server_that_did_not_answer() {
         names = listed(&session) => assert_eq!(names, [""; 0]),
         () = std::future::ready(()) => panic!("the listing waited"),
     }
-    let event = tokio::time::timeout(PATIENCE, events.recv()).await;
+    let event = tokio::time::timeout(TEST_TIMEOUT, events.recv()).await;
     assert!(matches!(event.unwrap().unwrap(), HostEvent::CatalogChanged));
     assert!(listed(&session).await.contains(&"slow__echo".to_owned()));
     second.close().await;

@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 use crate::{
     client::ScriptedClient,
     code_mode::{coder, run, run_with},
-    deck::{Deck, PATIENCE, agent, agent_with, call, call_listed, caplet, context, listed, value},
+    deck::{
+        Deck, TEST_TIMEOUT, agent, agent_with, call, call_listed, caplet, context, listed, value,
+    },
 };
 
 /// A server that reads what it offers from a file when it starts, so that its definition stays the same.
@@ -167,7 +169,7 @@ async fn a_running_host_follows_approvals() {
             events.recv().await.unwrap();
         }
     };
-    tokio::time::timeout(PATIENCE, followed).await.expect("the approval is followed");
+    tokio::time::timeout(TEST_TIMEOUT, followed).await.expect("the approval is followed");
     host.close().await;
 }
 

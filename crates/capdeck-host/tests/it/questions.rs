@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     client::{MessageChannel, ReceivedMessage, ScriptedClient},
-    deck::{Deck, PATIENCE, agent, call, request, text, value},
+    deck::{Deck, TEST_TIMEOUT, agent, call, request, text, value},
     record::until,
 };
 
@@ -176,7 +176,7 @@ async fn cancelling_ends_the_call_at_once_and_tells_the_server() {
     };
     until("the call to arrive", || (record.calls() == 1).then_some(())).await;
     cancel.cancel();
-    let outcome = tokio::time::timeout(PATIENCE, calling).await.unwrap().unwrap();
+    let outcome = tokio::time::timeout(TEST_TIMEOUT, calling).await.unwrap().unwrap();
     assert_eq!(outcome.unwrap_err().code.as_str(), "CANCELLED");
     let hanging = until("the call's id", || {
         record.messages().into_iter().find(|message| message["method"] == "tools/call")
@@ -202,7 +202,7 @@ async fn cancelling_while_the_server_starts_ends_the_call() {
     context.cancel.cancel();
     let asked = request("fake", "echo", json!({}));
     let calling = calls::call(session.request(&context), &asked);
-    let outcome = tokio::time::timeout(PATIENCE, calling).await.unwrap();
+    let outcome = tokio::time::timeout(TEST_TIMEOUT, calling).await.unwrap();
     assert_eq!(outcome.unwrap_err().code.as_str(), "CANCELLED");
     host.close().await;
 }

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::deck::PATIENCE;
+use crate::deck::TEST_TIMEOUT;
 
 /// The file a fake server writes every message to that it receives, and every start.
 pub(crate) struct Record(PathBuf);
@@ -51,7 +51,7 @@ pub(crate) fn lines(path: &Path) -> Vec<Value> {
 
 /// Waits for a fact.
 pub(crate) async fn until<T>(what: &str, mut fact: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     loop {
         if let Some(found) = fact() {
             return found;

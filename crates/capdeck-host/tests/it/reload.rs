@@ -7,7 +7,7 @@ use capdeck_host::{Host, HostEvent, Session, TrustStore, watch_files};
 use serde_json::json;
 use tokio::sync::broadcast::Receiver;
 
-use crate::deck::{Deck, PATIENCE, call, saying};
+use crate::deck::{Deck, TEST_TIMEOUT, call, saying};
 
 /// Waits for events until the fact holds.
 async fn after_events(events: &mut Receiver<HostEvent>, what: &str, fact: impl Fn() -> bool) {
@@ -16,7 +16,9 @@ async fn after_events(events: &mut Receiver<HostEvent>, what: &str, fact: impl F
             events.recv().await.unwrap();
         }
     };
-    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("no event: {what}"));
+    tokio::time::timeout(TEST_TIMEOUT, waiting)
+        .await
+        .unwrap_or_else(|_| panic!("no event: {what}"));
 }
 
 fn watching(deck: &Deck) -> (Host, Arc<Session>, Receiver<HostEvent>) {

@@ -263,7 +263,7 @@ async fn a_recorded_run_becomes_a_test_that_can_fail() {
     }
     let last = recorded(&deck).pop().unwrap();
     assert!(matches!(last.end, RunEnd::Value(_)));
-    let test = TestFile::of(&store(&deck).chain(last).unwrap());
+    let test = TestFile::from_runs(&store(&deck).chain(last).unwrap());
     assert_eq!(test.expect.calls.as_deref(), Some(["fake.echo".to_owned()].as_slice()));
     // It survives being written and read.
     let text = serde_json::to_string(&test).unwrap();

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::{
     audit::written,
     client::ScriptedClient,
-    deck::{Deck, PATIENCE, agent, call, context},
+    deck::{Deck, TEST_TIMEOUT, agent, call, context},
 };
 
 const RELATED: &str = "io.modelcontextprotocol/related-task";
@@ -83,7 +83,7 @@ impl Peer {
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, looking).await.expect("the task gets there")
+        tokio::time::timeout(TEST_TIMEOUT, looking).await.expect("the task gets there")
     }
 }
 
@@ -372,7 +372,8 @@ async fn changes_of_a_task_are_reported_to_the_one_who_listens() {
                 }
             }
         };
-        let task = tokio::time::timeout(PATIENCE, received).await.expect("its end is announced");
+        let task =
+            tokio::time::timeout(TEST_TIMEOUT, received).await.expect("its end is announced");
         assert_eq!(task.get("result").is_some(), form == TaskForm::Extension, "{era}: {task}");
         tasks::unwatch_task(&peer.session, &jobs(), &id).await;
         host.close().await;

@@ -84,7 +84,7 @@ impl RemoteRefs {
     }
 
     /// A tag, a tag with or without its `v`, or a branch.
-    pub(super) fn named(&self, name: &str) -> Option<ResolvedRevision> {
+    pub(super) fn resolve_name(&self, name: &str) -> Option<ResolvedRevision> {
         let other = match name.strip_prefix('v') {
             Some(bare) => bare.to_owned(),
             None => format!("v{name}"),
@@ -187,9 +187,9 @@ mod tests {
             hash('c')
         );
         let refs = RemoteRefs::parse(&text);
-        assert_eq!(refs.named("1.0.0").unwrap().commit, hash('b'));
-        assert_eq!(refs.named("main").unwrap().commit, hash('c'));
-        assert_eq!(refs.named("other"), None);
+        assert_eq!(refs.resolve_name("1.0.0").unwrap().commit, hash('b'));
+        assert_eq!(refs.resolve_name("main").unwrap().commit, hash('c'));
+        assert_eq!(refs.resolve_name("other"), None);
         assert_eq!(refs.beginning_with("bbbbbbb").unwrap().commit, hash('b'));
     }
 

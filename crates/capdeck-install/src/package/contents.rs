@@ -54,7 +54,7 @@ impl CapabilityPackage {
             id: id.to_owned(),
             kind,
             hash: hash(&files),
-            risk: PackageRisk::of(&deck.definitions, path, &files),
+            risk: PackageRisk::assess(&deck.definitions, path, &files),
             diagnostics: deck.diagnostics,
             files,
         })

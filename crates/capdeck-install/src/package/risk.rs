@@ -77,7 +77,11 @@ impl PackageRisk {
         changes
     }
 
-    pub(super) fn of(definitions: &[Arc<Definition>], place: &Path, files: &PackageFiles) -> Self {
+    pub(super) fn assess(
+        definitions: &[Arc<Definition>],
+        place: &Path,
+        files: &PackageFiles,
+    ) -> Self {
         let mut risk = Self::default();
         for definition in definitions {
             risk.add(definition, place);

@@ -154,7 +154,7 @@ impl SourcePins {
 
     /// The pinned hash of a text from any source.
     pub(crate) fn body(&self, section: PinSection, id: &str, commit: &str) -> Option<&str> {
-        self.of(section, id).find_map(|pin| match &pin.origin {
+        self.pins_of(section, id).find_map(|pin| match &pin.origin {
             PinOrigin::Git { commit: pinned, sha256, .. } if pinned == commit => sha256.as_deref(),
             _ => None,
         })
@@ -162,7 +162,7 @@ impl SourcePins {
 
     /// The pinned hash of what an address answered.
     pub(crate) fn hash(&self, section: PinSection, id: &str, url: &str) -> Option<&str> {
-        self.of(section, id).find_map(|pin| match &pin.origin {
+        self.pins_of(section, id).find_map(|pin| match &pin.origin {
             PinOrigin::Remote { url: pinned, sha256 } if pinned == url => Some(sha256.as_str()),
             _ => None,
         })
@@ -194,7 +194,7 @@ impl SourcePins {
         }
     }
 
-    fn of(&self, section: PinSection, id: &str) -> impl Iterator<Item = &SourcePin> {
+    fn pins_of(&self, section: PinSection, id: &str) -> impl Iterator<Item = &SourcePin> {
         self.pins.iter().filter(move |pin| pin.section == section && pin.id == id)
     }
 }

@@ -129,7 +129,7 @@ impl ModernProtocol {
         let level = options.log_level.as_deref();
         RequestMeta::put(params, revision, &sender.capabilities, &sender.info, level);
         let head = if self.transport.has_headers() {
-            RequestHead::of(revision, method, params, headers)
+            RequestHead::from_request(revision, method, params, headers)
         } else {
             RequestHead::bare(revision)
         };

@@ -93,7 +93,7 @@ impl SubscriptionHandle {
         hello: &Arc<ClientDescription>,
         capabilities: &RawObject,
     ) -> Self {
-        let filter = SubscriptionFilter::of(capabilities);
+        let filter = SubscriptionFilter::from_capabilities(capabilities);
         let (wanted, wants) = watch::channel(SubscriptionRequest { number: 1, filter });
         let (grants, granted) = watch::channel(SubscriptionResult { number: 0, outcome: Ok(()) });
         let listener = SubscriptionTask {
@@ -209,7 +209,7 @@ impl SubscriptionTask {
         let with_tasks = (!filter.task_ids.is_empty()).then(|| with_tasks(capabilities));
         let capabilities = with_tasks.as_ref().unwrap_or(capabilities);
         RequestMeta::put(&mut params, self.revision, capabilities, info, None);
-        let head = RequestHead::of(self.revision, LISTEN_METHOD, &params, Vec::new());
+        let head = RequestHead::from_request(self.revision, LISTEN_METHOD, &params, Vec::new());
         let acknowledged = CancellationToken::new();
         let cancel = CancellationToken::new();
         let options =
@@ -249,7 +249,7 @@ impl SubscriptionStream {
 }
 
 impl SubscriptionFilter {
-    fn of(capabilities: &RawObject) -> Self {
+    fn from_capabilities(capabilities: &RawObject) -> Self {
         let changes = |kind: &str| {
             let declared = raw::object_member(capabilities, kind);
             declared.and_then(|kind| Some(kind.get("listChanged")?.get() == "true")) == Some(true)

@@ -110,7 +110,7 @@ impl ToolHeaderState {
         else {
             return true;
         };
-        match HeaderParams::of(schema) {
+        match HeaderParams::from_schema(schema) {
             Ok(params) if params.is_empty() => true,
             Ok(params) => {
                 if self.annotated.len() < MAX_TOOLS {

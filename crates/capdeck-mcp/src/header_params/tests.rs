@@ -7,7 +7,7 @@ fn raw(value: &Value) -> Box<RawValue> {
 }
 
 fn read(schema: &Value) -> Result<HeaderParams, HeaderParamsError> {
-    HeaderParams::of(&raw(schema))
+    HeaderParams::from_schema(&raw(schema))
 }
 
 #[test]
@@ -82,7 +82,11 @@ fn annotations_that_break_the_rules_are_named() {
 fn a_schema_that_is_no_object_or_too_deep_has_none() {
     assert!(read(&json!(true)).unwrap().is_empty());
     let deep = format!("{}\"x-mcp-header\"{}", "[".repeat(400), "]".repeat(400));
-    assert!(HeaderParams::of(&RawValue::from_string(deep).unwrap_or_default()).unwrap().is_empty());
+    assert!(
+        HeaderParams::from_schema(&RawValue::from_string(deep).unwrap_or_default())
+            .unwrap()
+            .is_empty()
+    );
 }
 
 #[test]

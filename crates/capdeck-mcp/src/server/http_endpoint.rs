@@ -157,7 +157,7 @@ impl HttpEndpoint {
                 }
                 RpcFrame::Single(message) => {
                     let session = self.session(&parts).map_err(|refusal| match &message {
-                        RpcMessage::Request { id, .. } => refusal.of(id.clone()),
+                        RpcMessage::Request { id, .. } => refusal.with_id(id.clone()),
                         RpcMessage::Notification { .. } | RpcMessage::Response { .. } => refusal,
                     })?;
                     Ok(self.answer(&session, RpcFrame::Single(message), &parts.headers).await)

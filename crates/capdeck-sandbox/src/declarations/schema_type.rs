@@ -23,7 +23,7 @@ pub(super) struct NamedTypes {
 }
 
 impl NamedTypes {
-    pub(super) fn of(&mut self, schema: &Value, indent: usize) -> String {
+    pub(super) fn type_of(&mut self, schema: &Value, indent: usize) -> String {
         TypeWriter { root: schema, types: self, nesting: 0 }.kind(schema, indent, 0)
     }
 
@@ -87,17 +87,17 @@ impl TypeWriter<'_> {
             return if parts.is_empty() { "any".to_owned() } else { parts.join(" & ") };
         }
         match members.get("type") {
-            Some(Value::String(name)) => self.named(name, members, indent, depth),
+            Some(Value::String(name)) => self.type_from_name(name, members, indent, depth),
             Some(Value::Array(names)) => {
                 let names = names.iter().filter_map(Value::as_str);
-                union(names.map(|name| self.named(name, members, indent, depth)).collect())
+                union(names.map(|name| self.type_from_name(name, members, indent, depth)).collect())
             }
             _ if members.contains_key("properties") => self.object(members, indent, depth),
             _ => "any".to_owned(),
         }
     }
 
-    fn named(
+    fn type_from_name(
         &mut self,
         name: &str,
         members: &Map<String, Value>,

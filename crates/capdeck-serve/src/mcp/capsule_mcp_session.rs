@@ -218,7 +218,7 @@ impl ServerSession for CapsuleMcpSession {
     ) -> MethodResult {
         let params = params.unwrap_or_default();
         if method == "subscriptions/listen" && exchange.revision.era() == Era::Modern {
-            let requested = ListenFilter::of(Some(&params))?;
+            let requested = ListenFilter::from_params(Some(&params))?;
             let context = context(exchange.clone(), NotificationPolicy::Nothing, LogFilter::None);
             return listen(self, &self.streams, requested, exchange, &context).await;
         }

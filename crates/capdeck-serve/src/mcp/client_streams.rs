@@ -116,7 +116,7 @@ impl ClientStreams {
 }
 
 impl ListenFilter {
-    pub(super) fn of(params: Option<&RawMembers>) -> Result<Self, RpcError> {
+    pub(super) fn from_params(params: Option<&RawMembers>) -> Result<Self, RpcError> {
         let filter = params.and_then(|params| params.get("notifications"));
         let filter =
             filter.ok_or_else(|| RpcError::invalid_params("`notifications` is missing"))?;

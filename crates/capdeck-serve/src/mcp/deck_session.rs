@@ -90,7 +90,7 @@ impl DeckSession {
             return self.list(list, key, params.as_ref(), &context).await;
         }
         if method == "subscriptions/listen" && era == Era::Modern {
-            let requested = ListenFilter::of(params.as_ref())?;
+            let requested = ListenFilter::from_params(params.as_ref())?;
             self.session.note_listening("");
             return listen(self, &self.streams, requested, exchange, &context).await;
         }

@@ -54,7 +54,7 @@ pub(super) fn called_tool(
 
 /// The parameters that a tool's input schema repeats as headers. An invalid schema has none: servers need not follow the rules.
 pub(super) fn header_params(schema: Option<&RawValue>) -> HeaderParams {
-    schema.and_then(|schema| HeaderParams::of(schema).ok()).unwrap_or_default()
+    schema.and_then(|schema| HeaderParams::from_schema(schema).ok()).unwrap_or_default()
 }
 
 /// `_meta` without the progress token: tokens are per hop.

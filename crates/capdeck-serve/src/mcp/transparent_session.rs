@@ -160,7 +160,7 @@ impl ServerSession for TransparentSession {
             return self.call_tool(params, era, &context).await;
         }
         if method == "subscriptions/listen" && era == Era::Modern {
-            let requested = ListenFilter::of(params.as_ref())?;
+            let requested = ListenFilter::from_params(params.as_ref())?;
             if !requested.task_ids.is_empty() {
                 let checked = tasks::check_listening(&self.session);
                 checked.map_err(|error| failure::as_rpc_error(&error, era))?;

@@ -338,7 +338,7 @@ impl AuthorizeRequest {
             }
         }
         let resource = match text("resource") {
-            Some(named) => OauthResource::named(&named, issuer).ok_or_else(|| {
+            Some(named) => OauthResource::from_address(&named, issuer).ok_or_else(|| {
                 let reason =
                     format!("`resource` must be an endpoint of this host, such as {issuer}/mcp");
                 send_back("invalid_target", reason)
@@ -361,7 +361,7 @@ impl AuthorizeRequest {
     pub(super) fn resource(&self) -> OauthResource {
         let named = self.authorization.resource.as_deref();
         named
-            .and_then(|named| OauthResource::named(named, &self.issuer))
+            .and_then(|named| OauthResource::from_address(named, &self.issuer))
             .unwrap_or(OauthResource::Deck)
     }
 }

@@ -188,7 +188,7 @@ impl OauthResource {
     }
 
     /// The resource with this address, if it is of this host.
-    pub(crate) fn named(address: &str, issuer: &str) -> Option<Self> {
+    pub(crate) fn from_address(address: &str, issuer: &str) -> Option<Self> {
         let path = address.strip_prefix(issuer)?;
         let path = if path.is_empty() { "/" } else { path };
         Self::at(path).filter(|found| found.path() == path)
@@ -216,7 +216,7 @@ impl OauthResource {
 
     /// True when a token with this audience is valid here. A token without an audience is valid for the whole host.
     pub(crate) fn is_open_to(&self, audience: Option<&str>, issuer: &str) -> bool {
-        match audience.map(|audience| Self::named(audience, issuer)) {
+        match audience.map(|audience| Self::from_address(audience, issuer)) {
             None | Some(Some(Self::Host)) => true,
             Some(Some(named)) => named == *self,
             Some(None) => false,

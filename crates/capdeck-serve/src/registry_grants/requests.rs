@@ -191,10 +191,11 @@ impl RegistryGrantService {
             GrantNarrowing { role, uri_prefixes, denied_prefixes, ..GrantNarrowing::default() };
         let known = self.registry.grants().request(request);
         let known = known.filter(|known| self.registry.grants().may_decide(&self.decider(), known));
-        let target = known.map(|known| narrowing.of(&known.target)).transpose().map_err(|_| {
-            let reason = "the request is about the deck, which has neither roles nor prefixes";
-            GrantRefusal::invalid("role", reason)
-        })?;
+        let target =
+            known.map(|known| narrowing.apply_to(&known.target)).transpose().map_err(|_| {
+                let reason = "the request is about the deck, which has neither roles nor prefixes";
+                GrantRefusal::invalid("role", reason)
+            })?;
         Ok(ApprovalTerms { target: target.flatten(), scopes, note, ..ApprovalTerms::default() })
     }
 }

@@ -102,7 +102,7 @@ impl RestCall {
     /// Every capsule that there is, for deciding who reaches it.
     pub(in crate::rest) async fn every_capsule(&self) -> ApiResult<Vec<CapsuleItem>> {
         let listed = self.ask_as_host(None, ListCapsulesRequest::default()).await?;
-        Ok(listed.capsules.into_iter().map(|capsule| self.shown(capsule)).collect())
+        Ok(listed.capsules.into_iter().map(|capsule| self.to_item(capsule)).collect())
     }
 
     /// Asks for something within what the caller reaches.
@@ -139,11 +139,11 @@ impl RestCall {
     /// Every capsule that the caller reaches.
     pub(in crate::rest) async fn capsules(&self, with_counts: bool) -> ApiResult<Vec<CapsuleItem>> {
         let listed = self.ask(None, ListCapsulesRequest { with_counts }).await?;
-        Ok(listed.capsules.into_iter().map(|capsule| self.shown(capsule)).collect())
+        Ok(listed.capsules.into_iter().map(|capsule| self.to_item(capsule)).collect())
     }
 
     /// A capsule with what the host knows about it beside its record.
-    pub(super) fn shown(&self, summary: CapsuleSummary) -> CapsuleItem {
+    pub(super) fn to_item(&self, summary: CapsuleSummary) -> CapsuleItem {
         let CapsuleSummary { info, access, entries, problem } = summary;
         self.with_owner(CapsuleItem {
             mcp_path: format!("/mcp/{}", info.id),

@@ -61,7 +61,7 @@ pub(super) enum GrantTargetResponse {
 
 impl GrantTargetResponse {
     /// Replaces the capsule key of records by its id.
-    fn shown(mut self) -> Self {
+    fn with_capsule_id(mut self) -> Self {
         if let Self::Capsule { capsule, .. } = &mut self {
             *capsule = capsule_id_of(capsule).to_owned();
         }
@@ -144,12 +144,12 @@ struct RequestEnrollment {
 }
 
 impl GrantRequestResponse {
-    pub(super) fn of(call: &RestCall, request: &GrantRequest) -> ApiResult<Self> {
+    pub(super) fn from_request(call: &RestCall, request: &GrantRequest) -> ApiResult<Self> {
         let registry = call.registry()?;
         let grant = request.grant.as_deref().and_then(|id| registry.grants().get(id));
         let mut shown: Self = convert(request)?;
-        shown.target = shown.target.shown();
-        shown.grant = grant.as_ref().map(GrantResponse::of).transpose()?;
+        shown.target = shown.target.with_capsule_id();
+        shown.grant = grant.as_ref().map(GrantResponse::from_grant).transpose()?;
         if request.source == RequestSource::Enrollment {
             let found = registry.enrollments().of_request(&request.id);
             shown.enrollment = found.map(|enrollment| {
@@ -172,9 +172,9 @@ impl GrantRequestResponse {
 }
 
 impl GrantResponse {
-    pub(super) fn of(grant: &Grant) -> ApiResult<Self> {
+    pub(super) fn from_grant(grant: &Grant) -> ApiResult<Self> {
         let shown: Self = convert(grant)?;
-        Ok(Self { target: shown.target.shown(), ..shown })
+        Ok(Self { target: shown.target.with_capsule_id(), ..shown })
     }
 }
 
@@ -239,7 +239,7 @@ pub(crate) struct GrantNarrowing {
 
 impl GrantNarrowing {
     /// The granted target; `None` without changes. Rejects members of the other kind of target.
-    pub(crate) fn of(self, asked: &GrantTarget) -> ApiResult<Option<GrantTarget>> {
+    pub(crate) fn apply_to(self, asked: &GrantTarget) -> ApiResult<Option<GrantTarget>> {
         let Self { role, uri_prefixes, denied_prefixes, capabilities, tools, denied_tools, modes } =
             self;
         let is_capsule = role.is_some() || uri_prefixes.is_some() || denied_prefixes.is_some();

@@ -34,14 +34,14 @@ pub(super) const PROTOCOL: u32 = 4;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Request {
+pub(super) enum SocketRequest {
     Dispatch(Box<CapsuleRequest<CapsuleOperation>>),
     Listen(CapsuleCaller),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Reply {
+pub(super) enum SocketResponse {
     /// From here on the request may have an effect, or changes are sent.
     #[serde(rename = "begun")]
     Started,
@@ -91,33 +91,33 @@ async fn converse(
             () = stop.cancelled() => return Ok(()),
         };
         match request {
-            Request::Dispatch(request) => {
-                local_socket::write(&mut writer, &Reply::Started).await?;
+            SocketRequest::Dispatch(request) => {
+                local_socket::write(&mut writer, &SocketResponse::Started).await?;
                 let reply = match capsules.dispatch(*request).await {
-                    Ok(response) => Reply::Response(Box::new(response)),
-                    Err(error) => Reply::Failed(error),
+                    Ok(response) => SocketResponse::Response(Box::new(response)),
+                    Err(error) => SocketResponse::Failed(error),
                 };
                 local_socket::write(&mut writer, &reply).await?;
             }
-            Request::Listen(caller) => {
+            SocketRequest::Listen(caller) => {
                 let mut changes = match capsules.changes(caller).await {
                     Ok(changes) => changes,
                     Err(error) => {
-                        local_socket::write(&mut writer, &Reply::Failed(error)).await?;
+                        local_socket::write(&mut writer, &SocketResponse::Failed(error)).await?;
                         continue;
                     }
                 };
-                local_socket::write(&mut writer, &Reply::Started).await?;
+                local_socket::write(&mut writer, &SocketResponse::Started).await?;
                 loop {
                     tokio::select! {
                         change = changes.next() => match change {
                             Some(change) => {
-                                local_socket::write(&mut writer, &Reply::Changed(change)).await?;
+                                local_socket::write(&mut writer, &SocketResponse::Changed(change)).await?;
                             }
                             None => return Ok(()),
                         },
                         // A subscriber sends nothing more; anything else ends it.
-                        said = local_socket::read::<Request, _>(&mut reader) => {
+                        said = local_socket::read::<SocketRequest, _>(&mut reader) => {
                             return said.map(|_| ());
                         }
                         () = stop.cancelled() => return Ok(()),
@@ -172,16 +172,16 @@ impl RemoteCapsules {
         request: &CapsuleRequest<CapsuleOperation>,
     ) -> Result<Result<CapsuleResponse, CapsuleError>, LostConnection> {
         let mut connection = self.connection().await?;
-        let asked = Request::Dispatch(Box::new(request.clone()));
+        let asked = SocketRequest::Dispatch(Box::new(request.clone()));
         match connection.begin(&asked).await? {
             Ok(()) => {}
             Err(error) => return Ok(Err(error)),
         }
         let answered = timeout(RESPONSE_TIMEOUT, local_socket::read(&mut connection.reader)).await;
         let answer = match answered {
-            Ok(Ok(Reply::Response(response))) => Ok(*response),
-            Ok(Ok(Reply::Failed(error))) => Err(error),
-            Ok(Ok(Reply::Started | Reply::Changed(_)) | Err(_)) | Err(_) => {
+            Ok(Ok(SocketResponse::Response(response))) => Ok(*response),
+            Ok(Ok(SocketResponse::Failed(error))) => Err(error),
+            Ok(Ok(SocketResponse::Started | SocketResponse::Changed(_)) | Err(_)) | Err(_) => {
                 return Err(LostConnection::Started);
             }
         };
@@ -198,13 +198,13 @@ impl RemoteCapsules {
         caller: &CapsuleCaller,
     ) -> Result<Result<CapsuleChanges, CapsuleError>, LostConnection> {
         let mut connection = self.connection().await?;
-        match connection.begin(&Request::Listen(caller.clone())).await? {
+        match connection.begin(&SocketRequest::Listen(caller.clone())).await? {
             Ok(()) => {}
             Err(error) => return Ok(Err(error)),
         }
         let changes = stream::unfold(connection, |mut connection| async move {
             match local_socket::read(&mut connection.reader).await {
-                Ok(Reply::Changed(change)) => Some((change, connection)),
+                Ok(SocketResponse::Changed(change)) => Some((change, connection)),
                 Ok(_) | Err(_) => None,
             }
         });
@@ -231,7 +231,7 @@ impl CapsuleSocket {
     /// Sends a request and waits until it is started.
     async fn begin(
         &mut self,
-        request: &Request,
+        request: &SocketRequest,
     ) -> Result<Result<(), CapsuleError>, LostConnection> {
         let started = timeout(BEGIN_TIMEOUT, self.try_begin(request)).await;
         // A process that is stopped may still find the request and do it when it goes on.
@@ -240,14 +240,16 @@ impl CapsuleSocket {
 
     async fn try_begin(
         &mut self,
-        request: &Request,
+        request: &SocketRequest,
     ) -> Result<Result<(), CapsuleError>, LostConnection> {
         let sent = local_socket::write(&mut self.writer, request).await;
         sent.map_err(|_| LostConnection::Untouched)?;
         match local_socket::read(&mut self.reader).await {
-            Ok(Reply::Started) => Ok(Ok(())),
-            Ok(Reply::Failed(error)) => Ok(Err(error)),
-            Ok(Reply::Response(_) | Reply::Changed(_)) | Err(_) => Err(LostConnection::Untouched),
+            Ok(SocketResponse::Started) => Ok(Ok(())),
+            Ok(SocketResponse::Failed(error)) => Ok(Err(error)),
+            Ok(SocketResponse::Response(_) | SocketResponse::Changed(_)) | Err(_) => {
+                Err(LostConnection::Untouched)
+            }
         }
     }
 }

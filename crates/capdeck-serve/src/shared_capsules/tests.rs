@@ -1,4 +1,4 @@
-//! Several desks on one folder, as several processes have them: locks and sockets do not know the difference.
+//! Several services on one folder, as several processes have them: locks and sockets do not know the difference.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
@@ -8,7 +8,7 @@ use capdeck_host::{
 };
 use tempfile::TempDir;
 
-use super::socket::{PROTOCOL, Reply, Request};
+use super::socket::{PROTOCOL, SocketRequest, SocketResponse};
 use super::*;
 use crate::local_socket::{self, SocketGreeting};
 
@@ -18,7 +18,7 @@ fn folder() -> (TempDir, PathBuf) {
     (root, folder)
 }
 
-fn desk(folder: &Path, standing: ProcessLifetime) -> SharedCapsuleService {
+fn service(folder: &Path, standing: ProcessLifetime) -> SharedCapsuleService {
     SharedCapsuleService::new(SharedCapsulesSettings {
         folder: folder.to_owned(),
         schemes: None,
@@ -60,24 +60,24 @@ async fn next_uri(changes: &mut CapsuleChanges) -> String {
 #[tokio::test]
 async fn nothing_is_made_before_the_first_capsule() {
     let (_root, folder) = folder();
-    let desk = desk(&folder, ProcessLifetime::Lasting);
-    assert!(!desk.may_have_capsules());
+    let service = service(&folder, ProcessLifetime::Lasting);
+    assert!(!service.may_have_capsules());
     let list = ListCapsulesRequest { with_counts: true };
-    assert!(desk.ask(person().request(None, list)).await.unwrap().capsules.is_empty());
-    assert_eq!(desk.ask(read("docs://a")).await.unwrap_err().code, "capsule_required");
-    assert_eq!(desk.ask(write("docs://a", "x")).await.unwrap_err().code, "capsule_required");
+    assert!(service.ask(person().request(None, list)).await.unwrap().capsules.is_empty());
+    assert_eq!(service.ask(read("docs://a")).await.unwrap_err().code, "capsule_required");
+    assert_eq!(service.ask(write("docs://a", "x")).await.unwrap_err().code, "capsule_required");
     assert!(!folder.exists());
-    desk.ask(create()).await.unwrap();
-    assert!(desk.may_have_capsules());
-    desk.ask(person().request(None, DeleteCapsuleRequest)).await.unwrap();
-    assert!(!desk.may_have_capsules());
+    service.ask(create()).await.unwrap();
+    assert!(service.may_have_capsules());
+    service.ask(person().request(None, DeleteCapsuleRequest)).await.unwrap();
+    assert!(!service.may_have_capsules());
 }
 
 #[tokio::test]
 async fn what_one_writes_the_other_reads_and_hears() {
     let (_root, folder) = folder();
     let (one, other) =
-        (desk(&folder, ProcessLifetime::Lasting), desk(&folder, ProcessLifetime::Lasting));
+        (service(&folder, ProcessLifetime::Lasting), service(&folder, ProcessLifetime::Lasting));
     one.ask(create()).await.unwrap();
     let mut at_one = one.changes(person()).await.unwrap();
     let mut at_other = other.changes(person()).await.unwrap();
@@ -96,8 +96,8 @@ async fn what_one_writes_the_other_reads_and_hears() {
 #[tokio::test]
 async fn the_one_who_asks_next_takes_over() {
     let (_root, folder) = folder();
-    let desks = [(); 3].map(|()| desk(&folder, ProcessLifetime::Lasting));
-    let [one, two, three] = &desks;
+    let services = [(); 3].map(|()| service(&folder, ProcessLifetime::Lasting));
+    let [one, two, three] = &services;
     one.ask(create()).await.unwrap();
     two.ask(write("docs://a", "x")).await.unwrap();
     let mut changes = two.changes(person()).await.unwrap();
@@ -118,19 +118,19 @@ async fn the_one_who_asks_next_takes_over() {
 #[tokio::test]
 async fn short_commands_wait_for_each_other_and_hold_nothing() {
     let (_root, folder) = folder();
-    desk(&folder, ProcessLifetime::Passing).ask(create()).await.unwrap();
+    service(&folder, ProcessLifetime::Passing).ask(create()).await.unwrap();
     let writes = (0..8).map(|number| {
-        let desk = desk(&folder, ProcessLifetime::Passing);
-        async move { desk.ask(write(&format!("docs://{number}"), "x")).await }
+        let service = service(&folder, ProcessLifetime::Passing);
+        async move { service.ask(write(&format!("docs://{number}"), "x")).await }
     });
     for written in futures_util::future::join_all(writes).await {
         written.unwrap();
     }
     assert!(!folder.join("desk.sock").exists());
     // One that was used is no obstacle, though it is still there.
-    let short = desk(&folder, ProcessLifetime::Passing);
+    let short = service(&folder, ProcessLifetime::Passing);
     short.ask(read("docs://0")).await.unwrap();
-    let lasting = desk(&folder, ProcessLifetime::Lasting);
+    let lasting = service(&folder, ProcessLifetime::Lasting);
     lasting.ask(read("docs://1")).await.unwrap();
     short.ask(read("docs://2")).await.unwrap();
 }
@@ -139,7 +139,7 @@ async fn short_commands_wait_for_each_other_and_hold_nothing() {
 async fn many_requests_at_once_reach_the_other_process() {
     let (_root, folder) = folder();
     let (one, other) =
-        (desk(&folder, ProcessLifetime::Lasting), desk(&folder, ProcessLifetime::Lasting));
+        (service(&folder, ProcessLifetime::Lasting), service(&folder, ProcessLifetime::Lasting));
     one.ask(create()).await.unwrap();
     let writes = (0..40).map(|number| other.ask(write(&format!("docs://{number}"), "x")));
     for written in futures_util::future::join_all(writes.collect::<Vec<_>>()).await {
@@ -152,43 +152,43 @@ async fn many_requests_at_once_reach_the_other_process() {
 /// A process that has the folder, answers one request as far as it is given, and is gone.
 async fn dying_owner(folder: &Path, protocol: u32, begins: bool) -> tokio::task::JoinHandle<()> {
     let options = StoreOptions::default();
-    let desk = LocalCapsuleService::open(folder, options).await.unwrap();
+    let service = LocalCapsuleService::open(folder, options).await.unwrap();
     let socket = LocalSocket::bind(&folder.join("desk.sock")).unwrap();
     tokio::spawn(async move {
         let (reading, mut writer) = socket.accept().await.into_split();
         let version = "9.9.9".to_owned();
         local_socket::write(&mut writer, &SocketGreeting { protocol, version }).await.unwrap();
         let mut reader = local_socket::reader(reading);
-        if local_socket::read::<Request, _>(&mut reader).await.is_ok() && begins {
-            local_socket::write(&mut writer, &Reply::Started).await.unwrap();
+        if local_socket::read::<SocketRequest, _>(&mut reader).await.is_ok() && begins {
+            local_socket::write(&mut writer, &SocketResponse::Started).await.unwrap();
         }
         drop(socket);
-        desk.close().await;
+        service.close().await;
     })
 }
 
 #[tokio::test]
 async fn a_request_that_was_not_begun_is_made_again() {
     let (_root, folder) = folder();
-    desk(&folder, ProcessLifetime::Passing).ask(create()).await.unwrap();
+    service(&folder, ProcessLifetime::Passing).ask(create()).await.unwrap();
     let owner = dying_owner(&folder, PROTOCOL, false).await;
-    let desk = desk(&folder, ProcessLifetime::Lasting);
-    assert_eq!(desk.ask(write("docs://a", "x")).await.unwrap().outcome.version, 1);
+    let service = service(&folder, ProcessLifetime::Lasting);
+    assert_eq!(service.ask(write("docs://a", "x")).await.unwrap().outcome.version, 1);
     owner.await.unwrap();
 }
 
 #[tokio::test]
 async fn a_write_that_was_begun_is_not_repeated_and_a_read_is() {
     let (_root, folder) = folder();
-    desk(&folder, ProcessLifetime::Passing).ask(create()).await.unwrap();
+    service(&folder, ProcessLifetime::Passing).ask(create()).await.unwrap();
     let owner = dying_owner(&folder, PROTOCOL, true).await;
-    let first = desk(&folder, ProcessLifetime::Passing);
+    let first = service(&folder, ProcessLifetime::Passing);
     let failure = first.ask(write("docs://a", "x")).await.unwrap_err();
     assert_eq!(failure.code, "outcome_unknown");
     owner.await.unwrap();
     assert_eq!(first.ask(read("docs://a")).await.unwrap_err().code, "not_found");
     let owner = dying_owner(&folder, PROTOCOL, true).await;
-    let second = desk(&folder, ProcessLifetime::Passing);
+    let second = service(&folder, ProcessLifetime::Passing);
     assert_eq!(second.ask(read("docs://a")).await.unwrap_err().code, "not_found");
     owner.await.unwrap();
 }
@@ -196,9 +196,10 @@ async fn a_write_that_was_begun_is_not_repeated_and_a_read_is() {
 #[tokio::test]
 async fn another_version_is_named() {
     let (_root, folder) = folder();
-    desk(&folder, ProcessLifetime::Passing).ask(create()).await.unwrap();
+    service(&folder, ProcessLifetime::Passing).ask(create()).await.unwrap();
     let owner = dying_owner(&folder, PROTOCOL + 1, false).await;
-    let failure = desk(&folder, ProcessLifetime::Lasting).ask(read("docs://a")).await.unwrap_err();
+    let failure =
+        service(&folder, ProcessLifetime::Lasting).ask(read("docs://a")).await.unwrap_err();
     assert_eq!(failure.code, "in_use");
     assert!(failure.hint.unwrap().contains("capdeck 9.9.9"));
     owner.await.unwrap();
@@ -207,17 +208,19 @@ async fn another_version_is_named() {
 #[tokio::test]
 async fn a_bad_list_of_schemes_fails_what_needs_it() {
     let (_root, folder) = folder();
-    let desk = desk(&folder, ProcessLifetime::Lasting);
+    let service = service(&folder, ProcessLifetime::Lasting);
     let settings =
-        SharedCapsulesSettings { schemes: Some("docs".to_owned()), ..desk.0.settings.clone() };
+        SharedCapsulesSettings { schemes: Some("docs".to_owned()), ..service.0.settings.clone() };
     let failure = SharedCapsuleService::new(settings).ask(create()).await.unwrap_err();
     assert_eq!(failure.code, "invalid_scheme");
     assert!(failure.message.starts_with("CAPSOL_SCHEMES: "), "{}", failure.message);
     assert!(!folder.exists());
-    let settings =
-        SharedCapsulesSettings { schemes: Some("runbooks".to_owned()), ..desk.0.settings.clone() };
-    let desk = SharedCapsuleService::new(settings);
-    desk.ask(create()).await.unwrap();
-    desk.ask(write("runbooks://a", "x")).await.unwrap();
+    let settings = SharedCapsulesSettings {
+        schemes: Some("runbooks".to_owned()),
+        ..service.0.settings.clone()
+    };
+    let service = SharedCapsuleService::new(settings);
+    service.ask(create()).await.unwrap();
+    service.ask(write("runbooks://a", "x")).await.unwrap();
     assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o077, 0);
 }

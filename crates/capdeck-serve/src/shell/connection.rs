@@ -266,7 +266,7 @@ impl From<CallError> for ShellFailure {
 impl From<ShellFailure> for CallError {
     fn from(failure: ShellFailure) -> Self {
         let ShellFailure { code, message, hint, data } = failure;
-        let code = ErrorCode::named(&code).unwrap_or(ErrorCode::InternalError);
+        let code = ErrorCode::from_name(&code).unwrap_or(ErrorCode::InternalError);
         Self { hint, data, ..Self::new(code, message) }
     }
 }

@@ -7,7 +7,7 @@ use std::{
 
 use capdeck_test::FakePlan;
 
-use crate::served::{PATIENCE, Served, Setting};
+use crate::served::{Served, Setting, TEST_TIMEOUT};
 
 const PATHS: [(&str, &str); 6] = [
     ("GET", "/health"),
@@ -48,7 +48,7 @@ fn a_foreign_host_name_is_refused_everywhere() {
 /// The status of a request that is written by hand.
 fn raw_status(served: &Served, head: &str) -> u16 {
     let mut stream = TcpStream::connect(served.authority()).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
     stream.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();

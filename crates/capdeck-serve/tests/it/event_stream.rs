@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::served::PATIENCE;
+use crate::served::TEST_TIMEOUT;
 
 pub(crate) struct EventStream {
     lines: BufReader<TcpStream>,
@@ -42,7 +42,7 @@ impl EventStream {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
         let mut stream = TcpStream::connect(authority).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
         stream.write_all(format!("{head}\r\n").as_bytes()).unwrap();
         let mut status = String::new();
         BufReader::new(stream).read_line(&mut status).unwrap();
@@ -96,7 +96,7 @@ impl EventStream {
     /// Reads on until the server ends the stream, which it does with an empty chunk.
     pub(crate) fn ended(&mut self) {
         // A stream that goes on sends signs of life, so that reading never takes too long.
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         while self.line() != "0" {
             assert!(Instant::now() < deadline, "the stream goes on");
         }
@@ -114,7 +114,7 @@ impl EventStream {
 
     fn open(authority: &str, head: &str, body: &str) -> Self {
         let mut stream = TcpStream::connect(authority).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
         stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
         let mut opened = Self { lines: BufReader::new(stream) };
         let status = opened.line();

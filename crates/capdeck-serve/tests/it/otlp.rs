@@ -9,7 +9,7 @@ use capdeck_test::{FakePlan, TestDirs};
 use serde_json::{Value, json, value::to_raw_value};
 use tokio::sync::mpsc;
 
-use crate::served::{PATIENCE, settings};
+use crate::served::{TEST_TIMEOUT, settings};
 
 const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
@@ -52,7 +52,7 @@ async fn called(session: &Session, tool: &str, meta: Option<Value>) -> Value {
         meta,
         ..ToolRequest::default()
     };
-    let answer = calls::call(session.request(&CallContext::detached(PATIENCE)), &request).await;
+    let answer = calls::call(session.request(&CallContext::detached(TEST_TIMEOUT)), &request).await;
     let Ok(answer) = answer else { return Value::Null };
     let answer: Value = serde_json::from_str(answer.get()).unwrap();
     let text = answer["content"][0]["text"].as_str().unwrap_or("{}");

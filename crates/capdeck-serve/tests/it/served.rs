@@ -23,7 +23,7 @@ use tokio::{runtime::Runtime, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 /// Longer than any answer may take, however busy the machine is.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What is to be served.
 pub(crate) struct Setting {
@@ -165,8 +165,8 @@ impl Setting {
         };
         let mut http = self.http;
         let registry = self.has_registry.then(|| {
-            let desk = host.capsules().unwrap().clone();
-            let trail = RegistryTrail::new(desk, runtime.handle().clone());
+            let service = host.capsules().unwrap().clone();
+            let trail = RegistryTrail::new(service, runtime.handle().clone());
             let options = RegistryOptions {
                 audit: Some(trail),
                 clock: self.clock,
@@ -249,7 +249,7 @@ impl Served {
         self.stop.cancel();
         if let Some(running) = self.running.take() {
             let ended =
-                self.runtime.block_on(async { tokio::time::timeout(PATIENCE, running).await });
+                self.runtime.block_on(async { tokio::time::timeout(TEST_TIMEOUT, running).await });
             ended.expect("the host stops in time").unwrap();
         }
     }
@@ -314,7 +314,7 @@ pub(crate) fn settings(dirs: &TestDirs) -> HostSettings {
 
 /// Waits for a fact.
 pub(crate) fn until<T>(what: &str, mut fact: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     loop {
         if let Some(found) = fact() {
             return found;

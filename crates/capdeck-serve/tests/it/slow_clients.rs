@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::{
     event_stream::EventStream,
-    served::{PATIENCE, Served, Setting, until},
+    served::{Served, Setting, TEST_TIMEOUT, until},
 };
 
 /// Short enough to wait for.
@@ -20,7 +20,7 @@ const SHORT: Duration = Duration::from_millis(300);
 
 fn connect(served: &Served) -> TcpStream {
     let stream = TcpStream::connect(served.authority()).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
     stream
 }
 

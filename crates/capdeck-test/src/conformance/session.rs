@@ -73,7 +73,7 @@ impl ServerSession for FixtureSession {
         let Some(tool) = tools.iter().find(|tool| tool["name"] == name) else {
             return HeaderParams::default();
         };
-        HeaderParams::of(&to_raw_value(&tool["inputSchema"]).unwrap()).unwrap()
+        HeaderParams::from_schema(&to_raw_value(&tool["inputSchema"]).unwrap()).unwrap()
     }
 
     async fn closed(&self) {

@@ -72,7 +72,7 @@ pub(super) fn call(
             None => text(answer.to_string()),
         }));
     }
-    if let Some(fault) = FakeFault::named(name) {
+    if let Some(fault) = FakeFault::from_name(name) {
         fault.commit(id, outlet.as_ref());
         return None;
     }

@@ -12,7 +12,7 @@ const HUGE: usize = 20 * 1024 * 1024;
 
 impl FakeFault {
     /// The fault that a tool of this name commits when it is called.
-    pub(super) fn named(tool: &str) -> Option<Self> {
+    pub(super) fn from_name(tool: &str) -> Option<Self> {
         match tool {
             "hang" => Some(Self::Hang),
             "crash" => Some(Self::Crash),

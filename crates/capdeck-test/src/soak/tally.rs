@@ -33,25 +33,25 @@ const EXAMPLES: usize = 3;
 
 impl SoakTally {
     pub(super) fn round(&self, kind: &'static str) {
-        self.of(kind, |figures| figures.rounds += 1);
+        self.update(kind, |figures| figures.rounds += 1);
     }
 
     pub(super) fn answered(&self, kind: &'static str, took: Duration) {
-        self.of(kind, |figures| {
+        self.update(kind, |figures| {
             figures.answered += 1;
             figures.times.push(u32::try_from(took.as_millis()).unwrap_or(u32::MAX));
         });
     }
 
     pub(super) fn late(&self, kind: &'static str, what: &str) {
-        self.of(kind, |figures| {
+        self.update(kind, |figures| {
             figures.late += 1;
             figures.note(what);
         });
     }
 
     pub(super) fn wrong(&self, kind: &'static str, what: &str) {
-        self.of(kind, |figures| {
+        self.update(kind, |figures| {
             figures.wrong += 1;
             figures.note(what);
         });
@@ -66,7 +66,7 @@ impl SoakTally {
             .collect()
     }
 
-    fn of(&self, kind: &'static str, change: impl FnOnce(&mut KindFigures)) {
+    fn update(&self, kind: &'static str, change: impl FnOnce(&mut KindFigures)) {
         change(self.0.lock().unwrap().entry(kind).or_default());
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::{HttpReply, http_client::read_reply};
 
 /// How long the driver itself waits for anything: far more than the host may take.
-const LONGEST_WAIT: Duration = Duration::from_secs(40);
+const MAX_WAIT: Duration = Duration::from_secs(40);
 
 /// One connection and what goes with every message on it.
 pub(super) struct RawConnection {
@@ -29,8 +29,8 @@ impl RawConnection {
     pub(super) fn open(authority: &str, path: &str) -> Option<Self> {
         let stream = TcpStream::connect(authority).ok()?;
         stream.set_nodelay(true).ok()?;
-        stream.set_read_timeout(Some(LONGEST_WAIT)).ok()?;
-        stream.set_write_timeout(Some(LONGEST_WAIT)).ok()?;
+        stream.set_read_timeout(Some(MAX_WAIT)).ok()?;
+        stream.set_write_timeout(Some(MAX_WAIT)).ok()?;
         Some(Self {
             stream: BufReader::new(stream),
             authority: authority.to_owned(),

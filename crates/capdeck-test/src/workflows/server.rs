@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::office::{OfficeData, OfficeService};
 
 /// Text beside structured content that is sent; more would be the same again.
-const LONGEST_TEXT: usize = 256 << 10;
+const MAX_TEXT_BYTES: usize = 256 << 10;
 
 /// Serves until standard input ends.
 pub fn serve(service: OfficeService) -> io::Result<()> {
@@ -48,7 +48,7 @@ fn result(
             Ok(match office.call(service, name, &params["arguments"]) {
                 Ok(data) => {
                     let mut text = data.to_string();
-                    if text.len() > LONGEST_TEXT {
+                    if text.len() > MAX_TEXT_BYTES {
                         text = format!("{} bytes of structured content", text.len());
                     }
                     json!({"content": [{"type": "text", "text": text}], "structuredContent": data})

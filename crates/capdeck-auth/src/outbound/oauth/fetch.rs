@@ -25,7 +25,7 @@ pub(super) struct FormResponse {
 
 impl GuardedFetcher {
     pub(super) async fn new(clients: &GuardedClients, server: &Url) -> OAuthResult<Self> {
-        let reach = NetworkReach::of(server).await;
+        let reach = NetworkReach::for_server(server).await;
         let http = clients.get(reach).map_err(|reason| OAuthError::Client { reason })?;
         Ok(Self { reach, http })
     }

@@ -216,7 +216,11 @@ async fn the_reach_is_that_of_the_server() {
         ("https://1.1.1.1/mcp", NetworkReach::Public),
         ("https://169.254.169.254/mcp", NetworkReach::Public),
     ] {
-        assert_eq!(NetworkReach::of(&Url::parse(address).unwrap()).await, expected, "{address}");
+        assert_eq!(
+            NetworkReach::for_server(&Url::parse(address).unwrap()).await,
+            expected,
+            "{address}"
+        );
     }
 }
 

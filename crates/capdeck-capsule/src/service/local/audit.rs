@@ -109,13 +109,13 @@ pub(crate) async fn note_access(
 /// Records a look around. The person at this machine is not recorded here: the deck's own trail has its calls.
 pub(crate) async fn note_look(
     call: &ServiceCall<'_>,
-    looked: LookAround,
+    looked: NoteLookRequest,
 ) -> Result<(), CapsuleError> {
     let ResolvedCaller { author, reach, .. } = call.resolve();
     if *reach == Reach::All {
         return Ok(());
     }
-    let LookAround { look, capsule, error_code } = looked;
+    let NoteLookRequest { look, capsule, error_code } = looked;
     let event = AccessEvent {
         action: look.action().to_owned(),
         capsule,

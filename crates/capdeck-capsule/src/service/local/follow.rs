@@ -21,15 +21,15 @@ use crate::{
 /// Changes that wait for a slow subscriber.
 const MAX_WAITING: usize = 1_024;
 
-/// Everything that happens in all capsules.
+/// Sends the changes of all capsules to their subscribers.
 #[derive(Debug)]
-pub(super) struct Hub {
-    news: broadcast::Sender<News>,
+pub(super) struct ChangeBroadcaster {
+    events: broadcast::Sender<CapsuleEvent>,
     followed: Mutex<HashMap<String, JoinHandle<()>>>,
 }
 
 #[derive(Debug, Clone)]
-enum News {
+enum CapsuleEvent {
     Entry {
         capsule: Arc<str>,
         key: Arc<str>,
@@ -42,13 +42,13 @@ enum News {
     Capsules,
 }
 
-impl Default for Hub {
+impl Default for ChangeBroadcaster {
     fn default() -> Self {
-        Self { news: broadcast::Sender::new(MAX_WAITING), followed: Mutex::default() }
+        Self { events: broadcast::Sender::new(MAX_WAITING), followed: Mutex::default() }
     }
 }
 
-impl Drop for Hub {
+impl Drop for ChangeBroadcaster {
     fn drop(&mut self) {
         for (_, task) in self.followed.lock().drain() {
             task.abort();
@@ -56,7 +56,7 @@ impl Drop for Hub {
     }
 }
 
-impl Hub {
+impl ChangeBroadcaster {
     /// Passes on what changes in the capsule from now on.
     pub(super) fn follow(&self, capsule: &CapsuleInfo, store: &dyn Store) {
         let key = capsule.key();
@@ -64,18 +64,18 @@ impl Hub {
         if followed.get(&key).is_some_and(|task| !task.is_finished()) {
             return;
         }
-        let (news, mut changes) = (self.news.clone(), store.changes());
+        let (events, mut changes) = (self.events.clone(), store.changes());
         let (id, of) = (Arc::<str>::from(&*capsule.id), Arc::<str>::from(&*key));
         let task = tokio::spawn(async move {
             loop {
                 let (capsule, key) = (Arc::clone(&id), Arc::clone(&of));
                 let event = match changes.recv().await {
-                    Ok(change) => News::Entry { capsule, key, change },
-                    Err(RecvError::Lagged(_)) => News::Missed { key },
+                    Ok(change) => CapsuleEvent::Entry { capsule, key, change },
+                    Err(RecvError::Lagged(_)) => CapsuleEvent::Missed { key },
                     Err(RecvError::Closed) => return,
                 };
                 // There may be no subscriber.
-                let _unread = news.send(event);
+                let _unread = events.send(event);
             }
         });
         followed.insert(key, task);
@@ -83,19 +83,19 @@ impl Hub {
 
     /// Sends that capsules or shares were made, changed or removed.
     pub(super) fn capsules_changed(&self) {
-        let _unread = self.news.send(News::Capsules);
+        let _unread = self.events.send(CapsuleEvent::Capsules);
     }
 }
 
 impl LocalCapsuleService {
     /// What changes within the caller's reach. Shares are looked up with every change.
     pub(super) fn listen(&self, caller: CapsuleCaller) -> CapsuleChanges {
-        let receiver = self.hub.news.subscribe();
+        let receiver = self.broadcaster.events.subscribe();
         let start = (self.clone(), caller, receiver);
         CapsuleChanges::new(stream::unfold(start, |(service, caller, mut receiver)| async move {
             loop {
                 let change = match receiver.recv().await {
-                    Ok(news) => service.visible(&caller, news),
+                    Ok(event) => service.visible(&caller, event),
                     Err(RecvError::Lagged(_)) => Some(CapsuleChange::Missed),
                     Err(RecvError::Closed) => return None,
                 };
@@ -106,18 +106,22 @@ impl LocalCapsuleService {
         }))
     }
 
-    fn visible(&self, caller: &CapsuleCaller, news: News) -> Option<CapsuleChange> {
+    fn visible(&self, caller: &CapsuleCaller, event: CapsuleEvent) -> Option<CapsuleChange> {
         let reaches = |key: &str, change: Option<&ChangeEvent>| {
             self.resolve(caller).reached.iter().any(|(info, access)| {
                 info.has_key(key) && change.is_none_or(|change| access.scope.reaches(&change.uri))
             })
         };
-        match news {
-            News::Entry { capsule, key, change } => reaches(&key, Some(&change)).then(|| {
-                CapsuleChange::Entry { capsule: capsule.to_string(), key: key.to_string(), change }
-            }),
-            News::Missed { key } => reaches(&key, None).then_some(CapsuleChange::Missed),
-            News::Capsules => Some(CapsuleChange::Capsules),
+        match event {
+            CapsuleEvent::Entry { capsule, key, change } => {
+                reaches(&key, Some(&change)).then(|| CapsuleChange::Entry {
+                    capsule: capsule.to_string(),
+                    key: key.to_string(),
+                    change,
+                })
+            }
+            CapsuleEvent::Missed { key } => reaches(&key, None).then_some(CapsuleChange::Missed),
+            CapsuleEvent::Capsules => Some(CapsuleChange::Capsules),
         }
     }
 }

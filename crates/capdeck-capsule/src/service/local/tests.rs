@@ -14,26 +14,26 @@ use crate::{CapsuleErrorCode, Role, ShareExpiry, service::*};
 /// What an operation responds with, as clients get it.
 type Answer = Result<Value, CapsuleError>;
 
-/// A desk over a folder of its own.
-struct Desk {
-    desk: LocalCapsuleService,
+/// A service over its own folder.
+struct ServiceFixture {
+    service: LocalCapsuleService,
     folder: TempDir,
 }
 
-impl Desk {
+impl ServiceFixture {
     async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let desk =
+        let service =
             LocalCapsuleService::open(&folder.path().join("data"), StoreOptions::default()).await;
-        Self { desk: desk.unwrap(), folder }
+        Self { service: service.unwrap(), folder }
     }
 
     async fn with(names: &[&str]) -> Self {
-        let desk = Self::new().await;
+        let fixture = Self::new().await;
         for name in names {
-            desk.ask(None, create(name)).await.unwrap();
+            fixture.ask(None, create(name)).await.unwrap();
         }
-        desk
+        fixture
     }
 
     async fn ask(&self, capsule: Option<&str>, operation: impl CapsuleCall) -> Answer {
@@ -46,7 +46,7 @@ impl Desk {
         capsule: Option<&str>,
         operation: impl CapsuleCall,
     ) -> Answer {
-        let response = self.desk.ask(caller.request(capsule, operation)).await?;
+        let response = self.service.ask(caller.request(capsule, operation)).await?;
         Ok(serde_json::to_value(response).unwrap())
     }
 

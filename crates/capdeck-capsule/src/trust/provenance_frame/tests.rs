@@ -31,7 +31,7 @@ fn entry(body: &str) -> Entry {
 }
 
 fn render(entry: &Entry, project: Option<&dyn AnchorProject>) -> String {
-    let anchors = AnchorReport::of(&entry.meta, project);
+    let anchors = AnchorReport::for_entry(&entry.meta, project);
     let now = "2026-04-26T08:30:00Z".parse().unwrap();
     ProvenanceFrame { entry, anchors: &anchors, now: Some(now) }.render()
 }
@@ -97,7 +97,7 @@ fn stale_anchors_are_marked_and_weigh_less() {
     let stale = entry("src/gone.rs src/changed.rs src/same.rs");
     let shown = render(&stale, Some(&Tree));
     assert!(shown.contains("  src/gone.rs (MISSING)\n  src/changed.rs (CHANGED since it was written)\n  src/same.rs (present)\nstale: "), "{shown}");
-    let weight = |entry: &Entry| AnchorReport::of(&entry.meta, Some(&Tree)).weight();
+    let weight = |entry: &Entry| AnchorReport::for_entry(&entry.meta, Some(&Tree)).weight();
     assert!(weight(&stale) < weight(&entry("src/same.rs")));
     assert_eq!(weight(&entry("prose")), 1.0);
 }

@@ -33,11 +33,11 @@ fn capability(number: usize) -> Arc<Capability> {
 fn reading_in_parts_gives_the_same_index() {
     let capabilities: Vec<Arc<Capability>> = (0..20).map(capability).collect();
     let all: Vec<&Arc<Capability>> = capabilities.iter().collect();
-    let whole = IndexBuilder::of(&all).finish();
+    let whole = IndexBuilder::from_capabilities(&all).finish();
     for share in [1, 7, 50, 1_000] {
         let parts = split(&all, share);
         assert_eq!(parts.concat().len(), all.len());
-        let mut builders = parts.into_iter().map(IndexBuilder::of);
+        let mut builders = parts.into_iter().map(IndexBuilder::from_capabilities);
         let mut joined = builders.next().unwrap();
         builders.for_each(|builder| joined.absorb(builder));
         let joined = joined.finish();

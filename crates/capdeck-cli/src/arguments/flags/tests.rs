@@ -89,7 +89,8 @@ fn arguments_that_would_be_typed_alike_are_shown_by_their_names() {
         "properties": { "createdAt": {}, "created_at": {}, "maxAge": {} },
         "required": ["createdAt"],
     });
-    let flags: Vec<String> = ToolParameters::of(&schema).iter().map(ToolParameter::flag).collect();
+    let flags: Vec<String> =
+        ToolParameters::from_schema(&schema).iter().map(ToolParameter::flag).collect();
     assert_eq!(flags, ["createdAt", "created_at", "max-age"]);
     let lacking = read(&["--created_at", "x"], &schema).1.unwrap_err();
     assert_eq!(lacking.message, "missing: --createdAt <value>");

@@ -65,7 +65,7 @@ impl<'a> InstallReport<'a> {
         let is_applied = done.is_some();
         self.warn(printer);
         for path in done.iter().flatten() {
-            let path = shown(path, &self.project);
+            let path = project_path(path, &self.project);
             printer.warn(&format!("{path}: it was changed at this very moment and is left alone"));
         }
         printer.json_or(&self.to_json(is_applied), || match is_applied {
@@ -77,7 +77,7 @@ impl<'a> InstallReport<'a> {
     fn to_json(&self, is_applied: bool) -> Value {
         let item = |change: &FileChange| {
             let FileChange { action, path, what, .. } = change;
-            json!({ "action": action, "path": shown(path, &self.project), "what": what })
+            json!({ "action": action, "path": project_path(path, &self.project), "what": what })
         };
         let changes: Vec<Value> = self.plan.changes.iter().map(item).collect();
         json!({
@@ -99,7 +99,7 @@ impl<'a> InstallReport<'a> {
                 FileAction::Update => (TextStyle::Strong, "update"),
                 FileAction::Remove => (TextStyle::Bad, "remove"),
             };
-            let (mark, path) = (palette.paint(style, mark), shown(path, &self.project));
+            let (mark, path) = (palette.paint(style, mark), project_path(path, &self.project));
             text.push_str(&format!("{mark}  {path}  {}\n", palette.paint(TextStyle::Dim, what)));
         }
         if self.plan.changes.is_empty() {
@@ -141,7 +141,7 @@ impl<'a> InstallReport<'a> {
     }
 
     fn problem(&self, problem: &InstallProblem) -> String {
-        let about = shown(Path::new(&problem.about), &self.project);
+        let about = project_path(Path::new(&problem.about), &self.project);
         let mut text = format!("{about}: {}", one_line(&problem.message));
         if let Some(hint) = &problem.hint {
             text.push_str(&format!(" ({hint})"));
@@ -177,7 +177,7 @@ pub(crate) fn apply_failed(error: &WriteError) -> CommandFailure {
 }
 
 /// A path inside the project without the project's own.
-fn shown(path: &Path, project: &Path) -> String {
+fn project_path(path: &Path, project: &Path) -> String {
     path.strip_prefix(project).unwrap_or(path).display().to_string()
 }
 

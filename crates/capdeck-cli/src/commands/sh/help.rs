@@ -21,7 +21,7 @@ pub(super) fn print_help(tool: &ShellTool, schema: &Value, printer: &Printer) ->
 }
 
 fn render(tool: &ShellTool, schema: &Value, palette: ColorPalette) -> String {
-    let parameters = ToolParameters::of(schema);
+    let parameters = ToolParameters::from_schema(schema);
     let required: String = parameters
         .iter()
         .filter(|one| one.is_required)

@@ -17,7 +17,7 @@ impl EntryCatalog<'_> {
         let sections = self.named_sections().await?;
         let responses = self.ask_each(sections, SkillsRequest).await?;
         let skills = responses.iter().flat_map(|(section, response)| {
-            response.skills.iter().map(|skill| shown(section, skill))
+            response.skills.iter().map(|skill| skill_item(section, skill))
         });
         Ok(skills.collect())
     }
@@ -68,7 +68,7 @@ impl EntryCatalog<'_> {
     }
 }
 
-fn shown(section: &CapsuleSection, skill: &SkillInfo) -> Value {
+fn skill_item(section: &CapsuleSection, skill: &SkillInfo) -> Value {
     let SkillInfo { name, frontmatter, digest, size, .. } = skill;
     let uri = match &section.capsule {
         Some(id) if section.is_named => format!("{SKILL_PREFIX}{id}/{name}{FILE}"),

@@ -11,8 +11,8 @@ use super::{
 use crate::{
     AccessRequest, Role,
     capsules::{
-        CapsuleError, CapsuleSummary, DiscoverRequest, ListCapsulesRequest, Look, LookAround,
-        bare_name, find_capsule,
+        BrowseAction, CapsuleError, CapsuleSummary, DiscoverRequest, ListCapsulesRequest,
+        NoteLookRequest, bare_name, find_capsule,
     },
 };
 
@@ -41,10 +41,10 @@ pub(super) async fn call(
 ) -> Result<ToolAnswer, CapsuleError> {
     let CapsulesToolArguments { action, capsule, role, reason } = parse(arguments)?;
     let look = match action {
-        CapsulesToolAction::List => Look::List,
-        CapsulesToolAction::Mount => Look::Mount,
-        CapsulesToolAction::Unmount => Look::Unmount,
-        CapsulesToolAction::Discover => Look::Discover,
+        CapsulesToolAction::List => BrowseAction::List,
+        CapsulesToolAction::Mount => BrowseAction::Mount,
+        CapsulesToolAction::Unmount => BrowseAction::Unmount,
+        CapsulesToolAction::Discover => BrowseAction::Discover,
         CapsulesToolAction::RequestAccess => {
             let capsule = needed(capsule, "capsule", "request_access")?;
             let role = role.unwrap_or(Role::Reader);
@@ -60,7 +60,7 @@ pub(super) async fn call(
         Err(error) => (Err(error), None),
     };
     let error_code = outcome.as_ref().err().map(|error| error.code);
-    let recorded = run.ask_in(None, LookAround { look, capsule, error_code }).await;
+    let recorded = run.ask_in(None, NoteLookRequest { look, capsule, error_code }).await;
     // Where everything must be recorded, what is not is not answered either.
     outcome.and_then(|answer| recorded.map(|()| answer))
 }
@@ -68,14 +68,14 @@ pub(super) async fn call(
 /// The answer, and the capsule that was mounted.
 async fn browse(
     run: &ToolRun<'_>,
-    look: Look,
+    look: BrowseAction,
     capsule: Option<String>,
 ) -> Result<(ToolAnswer, Option<String>), CapsuleError> {
     let mount = run.by.mount;
     let answer = match look {
-        Look::List => {
+        BrowseAction::List => {
             let list = ListCapsulesRequest { with_counts: true };
-            let capsules = shown(run.ask_in(None, list).await?.capsules);
+            let capsules = without_uids(run.ask_in(None, list).await?.capsules);
             let mounted = mount.mounted();
             let mut text = lines(capsules.iter().map(summary_line), "you reach no capsule");
             if let Some(id) = &mounted {
@@ -83,17 +83,18 @@ async fn browse(
             }
             ToolAnswer::new(text, &json!({ "capsules": capsules, "mounted": mounted }))
         }
-        Look::Discover => {
+        BrowseAction::Discover => {
             let found = run.ask_in(None, DiscoverRequest).await?;
             let named = found.capsules.iter();
             let named =
                 named.map(|one| capsule_line(None, &one.name, &one.description, String::new()));
             ToolAnswer::new(lines(named, "there is nothing to discover"), &found)
         }
-        Look::Mount => {
+        BrowseAction::Mount => {
             mount.require_memory()?;
             let name = needed(capsule, "capsule", "mount")?;
-            let listed = shown(run.ask_in(None, ListCapsulesRequest::default()).await?.capsules);
+            let listed =
+                without_uids(run.ask_in(None, ListCapsulesRequest::default()).await?.capsules);
             let found =
                 find_capsule(&listed, bare_name(&name), |one| (&one.info.id, &one.info.name))?;
             let found = found.ok_or(StoreError::CapsuleNotFound { name })?;
@@ -103,7 +104,7 @@ async fn browse(
             let facts = json!({ "mounted": id, "capsules": [found] });
             return Ok((ToolAnswer::new(text, &facts), Some(id)));
         }
-        Look::Unmount => {
+        BrowseAction::Unmount => {
             mount.require_memory()?;
             mount.set(None);
             ToolAnswer::new("no capsule is mounted".to_owned(), &json!({ "mounted": null }))
@@ -113,7 +114,7 @@ async fn browse(
 }
 
 /// Capsules as an agent is shown them. The uid is for records; every reader would pay for it.
-fn shown(mut capsules: Vec<CapsuleSummary>) -> Vec<CapsuleSummary> {
+fn without_uids(mut capsules: Vec<CapsuleSummary>) -> Vec<CapsuleSummary> {
     capsules.iter_mut().for_each(|capsule| capsule.info.uid.clear());
     capsules
 }

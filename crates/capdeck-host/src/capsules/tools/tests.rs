@@ -9,7 +9,7 @@ use crate::GrantTools;
 use crate::capsules::{CreateCapsuleRequest, LocalCapsuleService};
 
 struct Setting {
-    desk: LocalCapsuleService,
+    service: LocalCapsuleService,
     caller: CapsuleCaller,
     mount: CapsuleMount,
     _folder: tempfile::TempDir,
@@ -22,14 +22,14 @@ impl Setting {
             durability: WriteDurability::Cached,
             ..capdeck_capsule::StoreOptions::default()
         };
-        let desk = LocalCapsuleService::open(folder.path(), options).await.unwrap();
+        let service = LocalCapsuleService::open(folder.path(), options).await.unwrap();
         let caller = CapsuleCaller::local(CapsuleAuthor::client("tester").version("1"));
         for name in capsules {
             let (name, description) = ((*name).to_owned(), Some(format!("about {name}")));
             let create = CreateCapsuleRequest { name, description, visibility: None };
-            desk.ask(caller.request(None, create)).await.unwrap();
+            service.ask(caller.request(None, create)).await.unwrap();
         }
-        Self { desk, caller, mount: CapsuleMount::default(), _folder: folder }
+        Self { service, caller, mount: CapsuleMount::default(), _folder: folder }
     }
 
     /// Calls a tool. What it takes and gives must be what its definition says.
@@ -45,7 +45,7 @@ impl Setting {
 
     async fn call_anyhow(&self, tool: CapsuleTool, arguments: Value) -> Value {
         let by = CapsuleToolContext {
-            service: &self.desk,
+            service: &self.service,
             caller: &self.caller,
             mount: &self.mount,
             grants: None,
@@ -202,7 +202,7 @@ async fn spec_26_12_explicit_then_mounted_then_the_only_one_then_a_choice() {
         description: None,
         visibility: None,
     };
-    setting.desk.ask(setting.caller.request(None, create("Two"))).await.unwrap();
+    setting.service.ask(setting.caller.request(None, create("Two"))).await.unwrap();
     let error = setting.error(Write, write(None, "docs://which")).await;
     assert_eq!(error["code"], "capsule_required");
     let ids = error["details"]["capsules"].as_array().unwrap();

@@ -18,15 +18,16 @@ use crate::deck::{Deck, agent_with, call, call_listed, listed, saying};
 
 async fn opened(names: &[&str]) -> (Host, Deck) {
     let deck = Deck::new().file("config/sayer.md", &saying("hello"));
-    let desk = LocalCapsuleService::open(&deck.dirs.data(), StoreOptions::default()).await.unwrap();
+    let service =
+        LocalCapsuleService::open(&deck.dirs.data(), StoreOptions::default()).await.unwrap();
     for name in names {
         let name = (*name).to_owned();
         let create = CreateCapsuleRequest { name, description: None, visibility: None };
         let caller = CapsuleCaller::local(CapsuleAuthor::client("test"));
-        desk.ask(caller.request(None, create)).await.unwrap();
+        service.ask(caller.request(None, create)).await.unwrap();
     }
     let mut settings = deck.settings();
-    settings.capsules = Some(Arc::new(desk));
+    settings.capsules = Some(Arc::new(service));
     (Host::open(settings), deck)
 }
 
@@ -235,10 +236,10 @@ async fn item_22_naming_a_capsule_out_of_reach_is_recorded() {
     let session = guest(&host, &book, Exposure::Direct);
     let hidden = tool(&session, "capsol_read", json!({ "capsule": "two" })).await;
     assert_eq!(hidden["error"]["code"], "not_found");
-    let desk = host.capsules().unwrap();
+    let service = host.capsules().unwrap();
     let query = RegistryAuditFilter(Default::default());
     let caller = CapsuleCaller::local(CapsuleAuthor::client("test"));
-    let audit = desk.ask(caller.request(None, query)).await.unwrap();
+    let audit = service.ask(caller.request(None, query)).await.unwrap();
     let audit = serde_json::to_value(audit).unwrap();
     let lines = audit["lines"].as_array().unwrap().iter();
     let refused: Vec<&Value> = lines.filter(|line| line["action"] == "capsule.open").collect();

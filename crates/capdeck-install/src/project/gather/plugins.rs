@@ -202,7 +202,7 @@ fn find_plugin(
             let folder = inside(root, path).map_err(|error| error.to_string())?;
             at(folder).ok_or_else(|| format!("`{path}` is no plugin"))
         }
-        RepoTarget::Named(name) => named(root, name, order, 0)
+        RepoTarget::Named(name) => find_by_name(root, name, order, 0)
             .ok_or_else(|| format!("there is no plugin `{name}` in the repository")),
         RepoTarget::Root => {
             let whole = at(root.to_owned());
@@ -234,7 +234,7 @@ fn read(path: PathBuf, order: [(&str, &'static str); 2]) -> Option<PluginFolder>
 }
 
 /// By the folder's name first, then by the manifest's.
-fn named(
+fn find_by_name(
     folder: &Path,
     name: &str,
     order: [(&str, &'static str); 2],
@@ -258,7 +258,7 @@ fn named(
     };
     let deeper = || {
         let below = folders.iter().take(500).filter(|_| depth < 5);
-        below.into_iter().find_map(|path| named(path, name, order, depth + 1))
+        below.into_iter().find_map(|path| find_by_name(path, name, order, depth + 1))
     };
     by_folder.or_else(by_name).or_else(deeper)
 }

@@ -53,7 +53,7 @@ impl HttpErrorReply {
     }
 
     #[must_use]
-    pub(super) fn of(mut self, id: RequestId) -> Self {
+    pub(super) fn with_id(mut self, id: RequestId) -> Self {
         self.id = Some(id);
         self
     }

@@ -90,7 +90,7 @@ impl HttpEndpoint {
             }
             Err(full) => {
                 session.end().await;
-                return Err(HttpErrorReply::with_status(reply::status_of(&full), full).of(id));
+                return Err(HttpErrorReply::with_status(reply::status_of(&full), full).with_id(id));
             }
         }
         self.start_sweeping();

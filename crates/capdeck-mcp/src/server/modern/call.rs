@@ -147,7 +147,7 @@ impl ModernCall {
         mut params: Option<RawObject>,
         timeout: Duration,
     ) -> RpcResult {
-        let need = InputCapability::of(method, params.as_ref())?;
+        let need = InputCapability::required_by(method, params.as_ref())?;
         if !self.may_ask {
             return Err(RpcError::internal(format!(
                 "`{method}` cannot be asked while this kind of request runs"

@@ -148,8 +148,11 @@ impl ModernServer {
         for key in requests.keys() {
             let Some(request) = object_member(&requests, key) else { continue };
             let asked = raw::text_member(&request, "method").unwrap_or_default();
-            let need = InputCapability::of(&asked, object_member(&request, "params").as_ref())
-                .map_err(|_| RpcError::internal(format!("a client cannot be asked `{asked}`")))?;
+            let need =
+                InputCapability::required_by(&asked, object_member(&request, "params").as_ref())
+                    .map_err(|_| {
+                        RpcError::internal(format!("a client cannot be asked `{asked}`"))
+                    })?;
             if !need.is_declared(&context.sender.capabilities) && !missing.contains(&need) {
                 missing.push(need);
             }

@@ -18,7 +18,7 @@ pub(super) enum InputCapability {
 
 impl InputCapability {
     /// Returns the capability that a client request needs. Only three methods can be part of a result.
-    pub(super) fn of(method: &str, params: Option<&RawObject>) -> Result<Self, RpcError> {
+    pub(super) fn required_by(method: &str, params: Option<&RawObject>) -> Result<Self, RpcError> {
         let member = |key| params.and_then(|params| text_member(params, key));
         match method {
             "elicitation/create" if member("mode").as_deref() == Some("url") => Ok(Self::Url),
@@ -128,14 +128,17 @@ mod tests {
 
     #[test]
     fn questions_are_read_for_what_they_need() {
-        let of = |method, params| InputCapability::of(method, Some(&object(params)));
+        let of = |method, params| InputCapability::required_by(method, Some(&object(params)));
         assert_eq!(of("elicitation/create", r#"{"mode":"url"}"#).unwrap(), InputCapability::Url);
         assert_eq!(of("elicitation/create", "{}").unwrap(), InputCapability::Form);
         assert_eq!(
             of("sampling/createMessage", r#"{"tools":[]}"#).unwrap(),
             InputCapability::SamplingWithTools
         );
-        assert_eq!(InputCapability::of("roots/list", None).unwrap(), InputCapability::Roots);
+        assert_eq!(
+            InputCapability::required_by("roots/list", None).unwrap(),
+            InputCapability::Roots
+        );
         assert_eq!(of("tools/call", "{}").unwrap_err().code, RpcError::METHOD_NOT_FOUND);
     }
 

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_made_for_somebody_is_kept_for_nobody_else() {
+    fn what_was_made_for_one_client_is_kept_for_no_other() {
         let additions =
             ResultAdditions { caching: true, is_personal: true, ..ResultAdditions::default() };
         for (said, kept) in [("\"public\"", PRIVATE), (PRIVATE, PRIVATE), ("7", PRIVATE)] {

@@ -29,7 +29,7 @@ pub(super) fn operations() -> Vec<RestOperation> {
             .success(&[200, 304])
             .handled_with_query(read),
         put(PATH, "putEntry", "Write an entry")
-            .about("Without a precondition it is written whatever is there; the version before stays in the history.")
+            .about("Without a precondition it replaces the current version, which stays in the history.")
             .who(RequiredAccess::Anyone)
             .conditional()
             .success(&[200, 201])

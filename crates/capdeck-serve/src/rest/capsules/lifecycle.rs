@@ -241,6 +241,6 @@ impl RestCall {
     /// A capsule as its owner is shown it.
     pub(super) fn owned_by_caller(&self, info: CapsuleInfo) -> CapsuleItem {
         let access = CapsuleAccess::owner();
-        self.shown(CapsuleSummary { info, access, entries: None, problem: None })
+        self.to_item(CapsuleSummary { info, access, entries: None, problem: None })
     }
 }

@@ -103,7 +103,7 @@ struct DiscoveryFailure {
 }
 
 impl DiscoveryFailure {
-    fn of(health: &HealthStatus) -> Option<Self> {
+    fn from_health(health: &HealthStatus) -> Option<Self> {
         match health {
             HealthStatus::Failing { last_at, reason, .. } => {
                 Some(Self { at: *last_at, message: reason.clone() })
@@ -136,7 +136,7 @@ async fn list(
                 .get(&item.id)
                 .and_then(|one| one.discovery.as_ref())
                 .map(|known| known.tools.len()),
-            last_failure: DiscoveryFailure::of(&item.health).filter(|_| !is_client),
+            last_failure: DiscoveryFailure::from_health(&item.health).filter(|_| !is_client),
             health: Some(item.health).filter(|_| !is_client),
             id: item.id,
             name: item.name,
@@ -237,7 +237,7 @@ async fn health(call: RestCall) -> ApiResult<DeckHealth> {
     let capabilities: Vec<CapabilityHealth> = list_items(host, &call.session().catalog())
         .into_iter()
         .map(|item| CapabilityHealth {
-            last_failure: DiscoveryFailure::of(&item.health),
+            last_failure: DiscoveryFailure::from_health(&item.health),
             id: item.id,
             status: item.status,
             reason: item.reason,

@@ -61,7 +61,7 @@ async fn list_runs(call: RestCall, query: RunListQuery) -> ApiResult<ListPage<Js
 async fn get_run(call: RestCall) -> ApiResult<JsonObject> {
     let id = call.path_parameter("id").to_owned();
     let run = with_store(&call, move |store| store.find(&id)).await?;
-    Ok(JsonObject(run.shown()))
+    Ok(JsonObject(run.to_json()))
 }
 
 async fn with_store<T: Send + 'static>(

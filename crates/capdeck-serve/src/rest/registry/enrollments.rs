@@ -120,7 +120,7 @@ async fn create(
     let new = body.0.into_enrollment(&call).await?;
     let enrolled =
         registry.enrollments().enroll(&sender(&call, registry), new).await.map_err(refused)?;
-    let shown = EnrollmentResponse::of(&call, &enrolled.state)?;
+    let shown = EnrollmentResponse::from_state(&call, &enrolled.state)?;
     let Some(token) = enrolled.token else { return Ok(RestResponse::new(shown)) };
     // The code is returned only with the token: a repeat may come from another agent, and a person would compare that agent's
     // code and approve the wrong one.
@@ -136,7 +136,7 @@ async fn poll(call: RestCall) -> ApiResult<EnrollmentResponse> {
     let (registry, id, token) = (registry(&call)?, call.path_parameter("id"), token(&call));
     check_token(&call, registry, id, token).await?;
     let state = registry.enrollments().poll(&caller(&call), id, token).await.map_err(refused)?;
-    EnrollmentResponse::of(&call, &state)
+    EnrollmentResponse::from_state(&call, &state)
 }
 
 async fn withdraw(call: RestCall) -> ApiResult<NoContent> {
@@ -189,7 +189,7 @@ impl NewEnrollmentBody {
 }
 
 impl EnrollmentResponse {
-    fn of(call: &RestCall, state: &EnrollmentState) -> ApiResult<Self> {
+    fn from_state(call: &RestCall, state: &EnrollmentState) -> ApiResult<Self> {
         let issuer = call.rest.http_state.issuer(&call.headers, call.address);
         let id = state.enrollment.id.clone();
         let mut shown = Self {

@@ -161,7 +161,7 @@ async fn list(call: RestCall, query: GrantListQuery) -> ApiResult<ListPage<Grant
     if has_code && page.items.is_empty() {
         count_failure(&call, CredentialClass::UserCode).await?;
     }
-    shown_page(&call, page, |request| GrantRequestResponse::of(&call, request))
+    shown_page(&call, page, |request| GrantRequestResponse::from_request(&call, request))
 }
 
 /// The request of the path, if the sender can see it.
@@ -177,7 +177,7 @@ fn request(call: &RestCall) -> ApiResult<GrantRequest> {
 }
 
 async fn show(call: RestCall) -> ApiResult<GrantRequestResponse> {
-    GrantRequestResponse::of(&call, &request(&call)?)
+    GrantRequestResponse::from_request(&call, &request(&call)?)
 }
 
 async fn approve(
@@ -187,7 +187,7 @@ async fn approve(
     let JsonBody(GrantApproval { narrowing, scopes: names, expires_at, profile, note }) = body;
     let request = request(&call)?;
     let terms = ApprovalTerms {
-        target: narrowing.of(&request.target)?,
+        target: narrowing.apply_to(&request.target)?,
         scopes: names.as_deref().map(scopes).transpose()?,
         expires_at,
         profile,
@@ -225,7 +225,7 @@ async fn decide(
     let (registry, caller) = (call.registry()?, call.registry_caller());
     let decider = decider_for(call, request).await?;
     let decided = registry.grants().decide(&caller, &decider, &request.id, decision).await?;
-    GrantRequestResponse::of(call, &decided)
+    GrantRequestResponse::from_request(call, &decided)
 }
 
 /// The decider, with whether they can read the capsule as an operator.
@@ -246,7 +246,7 @@ async fn revoke(call: RestCall, _: OptionalJsonBody<EmptyBody>) -> ApiResult<Gra
     let grant = granted(&request)?;
     let (caller, decider) = (call.registry_caller(), call.decider()?);
     call.registry()?.grants().revoke(&caller, &decider, grant).await?;
-    GrantRequestResponse::of(&call, &request)
+    GrantRequestResponse::from_request(&call, &request)
 }
 
 async fn connect(

@@ -168,5 +168,5 @@ async fn request_access(
         wanted_until: expires_at,
     };
     let filed = registry.grants().file_request(&call.registry_caller(), new).await?;
-    GrantRequestResponse::of(&call, &filed)
+    GrantRequestResponse::from_request(&call, &filed)
 }

@@ -250,7 +250,7 @@ async fn list_principals(
             client_id: principal.client_id.clone(),
             operator: principal.operator.clone(),
             created_at: principal.created_at,
-            grants: grants.items.iter().map(GrantResponse::of).collect::<Result<_, _>>()?,
+            grants: grants.items.iter().map(GrantResponse::from_grant).collect::<Result<_, _>>()?,
         })
     };
     shown_page(&call, page, shown)

@@ -129,7 +129,7 @@ impl AuthLayer {
             return Err(counted.add_headers(check.challenge(http_state, &missing).await));
         }
         let (actor, session) = (&admitted.actor, admitted.session.as_ref());
-        let credential = StreamCredential::of(actor, session, &parts.headers);
+        let credential = StreamCredential::from_actor(actor, session, &parts.headers);
         limiter.bound_sessions(&admitted.actor, &mut parts.extensions);
         admitted.sign(http_state, &mut parts.extensions);
         Ok(AdmittedRequest { counted, scope_check, credential })

@@ -197,9 +197,8 @@ impl HttpState {
                 let place = OauthResource::at(parts.uri.path()).unwrap_or(OauthResource::Host);
                 let audience = client.audience.as_deref();
                 let is_here = match place {
-                    OauthResource::Host => {
-                        audience.is_none_or(|one| OauthResource::named(one, &issuer).is_some())
-                    }
+                    OauthResource::Host => audience
+                        .is_none_or(|one| OauthResource::from_address(one, &issuer).is_some()),
                     place => place.is_open_to(audience, &issuer),
                 };
                 if !is_here {

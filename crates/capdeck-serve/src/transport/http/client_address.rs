@@ -64,7 +64,7 @@ impl ClientAddress {
         counted_address(self.ip)
     }
 
-    fn of(
+    fn from_headers(
         peer: IpAddr,
         headers: &HeaderMap,
         trusted: &[IpNetwork],
@@ -131,7 +131,7 @@ pub(super) fn set_client_address(
     trusted: &[IpNetwork],
 ) -> Result<(), Response> {
     let Some(SocketPeer(peer)) = request.extensions.get().copied() else { return Ok(()) };
-    let address = ClientAddress::of(peer, &request.headers, trusted)
+    let address = ClientAddress::from_headers(peer, &request.headers, trusted)
         .map_err(|unclear| problem(StatusCode::BAD_REQUEST, "unclear_origin", unclear.message()))?;
     request.extensions.insert(address);
     Ok(())
@@ -157,7 +157,7 @@ mod tests {
                 (http::HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
             })
             .collect();
-        ClientAddress::of(peer.parse().unwrap(), &headers, &trusted)
+        ClientAddress::from_headers(peer.parse().unwrap(), &headers, &trusted)
     }
 
     #[test]

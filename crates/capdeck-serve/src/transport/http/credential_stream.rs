@@ -29,7 +29,7 @@ pub(super) enum StreamCredential {
 
 impl StreamCredential {
     /// The credential of a request. The owner's cannot be revoked while the host runs.
-    pub(super) fn of(
+    pub(super) fn from_actor(
         actor: &RequestActor,
         session: Option<&Arc<OperatorSession>>,
         headers: &HeaderMap,

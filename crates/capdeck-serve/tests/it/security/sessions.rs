@@ -11,7 +11,7 @@ use serde_json::json;
 use super::stage::{KEY, client, many, setting};
 use crate::{
     event_stream::EventStream,
-    served::{PATIENCE, Served, Setting, until},
+    served::{Served, Setting, TEST_TIMEOUT, until},
     sign_in::browser::{Browser, hello},
 };
 
@@ -121,7 +121,7 @@ fn listen_alone(served: &Served, token: &str, number: u32) -> BufReader<TcpStrea
         body.len()
     );
     let mut stream = TcpStream::connect(served.authority()).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
     stream.write_all(head.as_bytes()).unwrap();
     BufReader::new(stream)
 }

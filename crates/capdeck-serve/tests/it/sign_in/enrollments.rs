@@ -19,8 +19,8 @@ fn stage() -> Served {
         let (name, description) = (name.to_owned(), None);
         let create = CreateCapsuleRequest { name, description, visibility: None };
         let caller = CapsuleCaller::local(CapsuleAuthor::client("owner"));
-        let desk = served.host.capsules().unwrap();
-        served.wait(desk.ask(caller.request(None, create))).unwrap();
+        let service = served.host.capsules().unwrap();
+        served.wait(service.ask(caller.request(None, create))).unwrap();
     }
     served
 }
