@@ -3,6 +3,8 @@
 //! A rule that matters is a test. Each failure names the file and says what to do.
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+#[path = "tidy/line_width.rs"]
+mod line_width;
 #[path = "tidy/manifests.rs"]
 mod manifests;
 #[path = "tidy/names.rs"]

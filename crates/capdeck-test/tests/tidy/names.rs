@@ -1,4 +1,4 @@
-//! Names of types: each means one thing, and most say what it is without their module.
+//! Names of types: each means one thing, ends with a noun, and most say what it is without their module.
 
 use std::collections::BTreeMap;
 
@@ -6,6 +6,67 @@ use super::{Problem, assert_none, product_sources, shown};
 
 /// One word is enough for an idea that everything is about, and for little else.
 const MAX_ONE_WORD_PERCENT: usize = 20;
+
+/// Participles that do not end with `ed`.
+const PARTICIPLES: [&str; 22] = [
+    "Begun",
+    "Broken",
+    "Chosen",
+    "Done",
+    "Drawn",
+    "Forbidden",
+    "Found",
+    "Given",
+    "Heard",
+    "Held",
+    "Hidden",
+    "Kept",
+    "Known",
+    "Left",
+    "Lost",
+    "Made",
+    "Seen",
+    "Sent",
+    "Shown",
+    "Taken",
+    "Told",
+    "Written",
+];
+
+/// Names that end like participles, each with what it is.
+const NOT_A_PARTICIPLE: [(&str, &str); 2] =
+    [("ActivityFeed", "a feed"), ("Forbidden", "the name of the HTTP status 403")];
+
+#[test]
+fn a_type_name_ends_with_a_noun() {
+    let names = type_names();
+    let is_excused = |name: &str| NOT_A_PARTICIPLE.iter().any(|(excused, _)| *excused == name);
+    let mut problems: Vec<Problem> = names
+        .iter()
+        .filter(|(name, _)| ends_with_participle(name) && !is_excused(name))
+        .map(|(name, places)| {
+            format!("`{name}` in {} is a participle: name the thing", places.join(", "))
+        })
+        .collect();
+    let needless = NOT_A_PARTICIPLE.iter().filter(|(excused, _)| !names.contains_key(*excused));
+    problems
+        .extend(needless.map(|(excused, _)| format!("there is no `{excused}`: remove its row")));
+    assert_none(&problems);
+}
+
+/// Whether the last word of a name says what was done to a thing, and not what the thing is.
+fn ends_with_participle(name: &str) -> bool {
+    let start = name.rfind(char::is_uppercase).unwrap_or(0);
+    let last = name.get(start..).unwrap_or(name);
+    last.ends_with("ed") || PARTICIPLES.contains(&last)
+}
+
+#[test]
+fn participles_are_recognized() {
+    assert!(ends_with_participle("Shared") && ends_with_participle("CallRefused"));
+    assert!(ends_with_participle("Told") && ends_with_participle("EntryKept"));
+    assert!(!ends_with_participle("SharedState") && !ends_with_participle("Record"));
+}
 
 #[test]
 fn a_type_name_is_defined_once() {

@@ -46,7 +46,7 @@ fn nothing_names_the_machine_it_was_written_on() {
 }
 
 /// The documents at the top and everything under `docs` and `bench`.
-fn documents() -> Vec<PathBuf> {
+pub(super) fn documents() -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = fs::read_dir(root())
         .unwrap()
         .map(|entry| entry.unwrap().path())

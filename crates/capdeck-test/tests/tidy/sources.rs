@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use super::{Problem, assert_none, files, root, shown};
 
-const LONGEST: usize = 500;
+const MAX_LINES: usize = 500;
 
 /// Longer files, each with the reason why it has no seam.
 const MAY_BE_LONGER: &[(&str, &str)] = &[];
@@ -18,9 +18,9 @@ fn files_are_short() {
     for path in sources() {
         let length = fs::read_to_string(&path).unwrap().lines().count();
         let excused = MAY_BE_LONGER.iter().any(|(excused, _)| *excused == shown(&path));
-        if length > LONGEST && !excused {
+        if length > MAX_LINES && !excused {
             problems.push(format!(
-                "{} has {length} lines, the limit is {LONGEST}: find a seam, or excuse it with a reason",
+                "{} has {length} lines, the limit is {MAX_LINES}: find a seam, or excuse it with a reason",
                 shown(&path)
             ));
         }
@@ -28,7 +28,7 @@ fn files_are_short() {
     for (excused, _) in MAY_BE_LONGER {
         let length =
             fs::read_to_string(root().join(excused)).map_or(0, |text| text.lines().count());
-        if length <= LONGEST {
+        if length <= MAX_LINES {
             problems.push(format!("{excused} needs no excuse any more: remove its row"));
         }
     }
