@@ -11,7 +11,7 @@ use super::{
     process_usage::processor_time,
     stage::alone,
 };
-use crate::{FakePlan, TestDirs, fake::RunningFake};
+use crate::{FakePlan, HttpClient, TestDirs, fake::RunningFake};
 
 pub(super) const CALLERS: [usize; 3] = [1, 16, 64];
 const CALLS: usize = 6_000;
@@ -70,11 +70,10 @@ fn compare_over_http(
     let url = format!("{}/mcp", host.url);
     let calls = stage.samples(CALLS);
     let (direct_call, capdeck_call) = (echo("echo"), echo("fake__echo"));
-    for (url, call) in [(&fake.url, &direct_call), (&url, &capdeck_call)]
-        .into_iter()
-        .chain(gateway.as_ref().map(|(_, gateway)| (&gateway.url, &direct_call)))
-    {
-        http_load(url, call, WARM_UP, 1);
+    warm_up(&fake.url, &direct_call);
+    warm_up(&url, &capdeck_call);
+    if let Some((_, gateway)) = &gateway {
+        warm_up(&gateway.url, &direct_call);
     }
     let through_peer = |(name, gateway): &(String, PeerGateway)| {
         let (url, call) = (gateway.url.clone(), direct_call.clone());
@@ -87,6 +86,14 @@ fn compare_over_http(
         peer: gateway.as_ref().map(through_peer),
     };
     CALLERS.map(|callers| sides.compare(what, callers)).into()
+}
+
+pub(super) fn warm_up(url: &str, call: &Value) {
+    let mut client = HttpClient::new(url);
+    client.initialize();
+    assert_echo(&client.request("tools/call", call.clone()).to_string());
+    client.end_session();
+    http_load(url, call, WARM_UP, 1);
 }
 
 /// Makes calls with this many callers.

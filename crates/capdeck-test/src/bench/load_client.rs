@@ -9,14 +9,13 @@ use serde::Deserialize;
 
 use super::{
     BenchStage, LoadClientFigures, LoadClientRow, LoadFigures,
-    calls::{assert_echo, deck_of, deck_url, echo, middle},
+    calls::{deck_of, deck_url, echo, middle, warm_up},
     load::http_load,
 };
 use crate::{FakePlan, HttpClient, TestDirs};
 
 const CALLERS: [usize; 2] = [1, 64];
 const CALLS: usize = 6_000;
-const WARM_UP: usize = 500;
 /// `wrk` counts seconds, ours counts calls.
 const SECONDS: usize = 2;
 /// The two take turns this often; the middle round of each counts.
@@ -43,7 +42,7 @@ pub fn measure_load_client(stage: &BenchStage, wrk: &Path) -> LoadClientFigures 
     for (what, url, tool) in
         [("direct", &fake.url, "echo"), ("through Capdeck", &through, "fake__echo")]
     {
-        http_load(url, &echo(tool), WARM_UP, 1);
+        warm_up(url, &echo(tool));
         for callers in CALLERS {
             let (mut ours, mut theirs) = (Vec::new(), Vec::new());
             for _ in 0..ROUNDS {
@@ -62,7 +61,6 @@ fn wrk_load(wrk: &Path, url: &str, tool: &str, seconds: usize, callers: usize) -
     let mut clients: Vec<HttpClient> = (0..callers).map(|_| HttpClient::new(url)).collect();
     for client in &mut clients {
         client.initialize();
-        assert_echo(&client.request("tools/call", echo(tool)).to_string());
     }
     let dirs = TestDirs::new();
     let body =

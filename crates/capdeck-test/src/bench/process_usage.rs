@@ -89,3 +89,19 @@ fn sum(map: &str, name: &str) -> u64 {
     let sizes = lines.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
     sizes.sum::<u64>() * 1024
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::process::{Command, Stdio, id};
+
+    use super::tree_memory;
+
+    #[test]
+    fn children_count_with_their_parent() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let tree = tree_memory(id());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(tree.processes >= 2 && tree.pss > 0 && tree.pss <= tree.rss, "{tree:?}");
+    }
+}

@@ -239,7 +239,31 @@ pub(crate) fn grouped(number: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{BLOCK_END, BLOCK_START, grouped, replace_block};
+    use super::{BLOCK_END, BLOCK_START, calls, grouped, peer_calls, replace_block};
+    use crate::bench::{CallFigures, LoadFigures, PeerLoad};
+
+    fn load(p50_us: f64) -> LoadFigures {
+        LoadFigures { calls: 1, p50_us, p99_us: 2_500.0, calls_per_second: 10.0 }
+    }
+
+    #[test]
+    fn a_peer_has_a_table_of_its_own_where_it_was_measured() {
+        let mut row = CallFigures {
+            transport: "http".to_owned(),
+            callers: 1,
+            direct: load(50.0),
+            capdeck: load(90.0),
+            capdeck_cpu_us: 30.0,
+            peer: None,
+        };
+        assert_eq!(peer_calls(std::slice::from_ref(&row)), "");
+        assert_eq!(calls("call", "direct", &[]), "");
+        row.peer = Some(PeerLoad { name: "peer 1.0".to_owned(), load: load(450.0), cpu_us: 400.0 });
+        let table = peer_calls(&[row]);
+        assert!(table.contains("| through peer 1.0 p50 / p99 |"), "{table}");
+        let cells = "| http | 1 | 50 µs / 2.50 ms | 450 µs / 2.50 ms | 400 µs | 400 µs | 10 | 10 |";
+        assert!(table.contains(cells), "{table}");
+    }
 
     #[test]
     fn digits_are_grouped_from_the_right() {

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{
     super::{
         BenchStage, LoadFigures,
-        calls::{assert_echo, deck_of, echo, middle},
+        calls::{deck_of, echo, middle, warm_up},
         load::{HttpCallers, read_stream_head},
         process_usage::{memory_map_sum, processor_time},
     },
@@ -19,7 +19,6 @@ use crate::{FakePlan, HttpClient, RunningHost, TestDirs};
 const CLIENTS: [usize; 3] = [1, 100, 1_000];
 const QUICK_CLIENTS: [usize; 3] = [1, 10, 100];
 const CALLS: usize = 3_000;
-const WARM_UP: usize = 500;
 const ROUNDS: usize = 3;
 
 /// A host with a server behind it that has answered before.
@@ -34,12 +33,9 @@ impl WarmHost {
         let plan = FakePlan { everything: false, ..FakePlan::default() };
         let dirs = deck_of(stage, plan.deck_entry());
         let host = stage.up(&dirs);
-        let mut client = host.client("/mcp");
-        client.initialize();
-        assert_echo(&client.request("tools/call", echo("fake__echo")).to_string());
-        client.end_session();
-        let mut active = HttpCallers::open(&format!("{}/mcp", host.url), &[], 1);
-        active.load(&echo("fake__echo"), WARM_UP);
+        let url = format!("{}/mcp", host.url);
+        warm_up(&url, &echo("fake__echo"));
+        let active = HttpCallers::open(&url, &[], 1);
         Self { host, active, _dirs: dirs }
     }
 

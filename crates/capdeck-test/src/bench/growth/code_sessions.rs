@@ -27,9 +27,7 @@ pub(super) fn measure(stage: &BenchStage) -> CodeSessionMemory {
     let first = open();
     let last = (0..SESSIONS).map(|_| open()).last().unwrap_or(first);
     let grown = last.pss.saturating_sub(first.pss);
-    CodeSessionMemory {
-        sessions: SESSIONS,
-        processes: last.processes.saturating_sub(first.processes),
-        bytes: grown / SESSIONS as u64,
-    }
+    let started = last.processes.saturating_sub(first.processes);
+    assert!(started >= SESSIONS, "{started} processes for {SESSIONS} sessions");
+    CodeSessionMemory { sessions: SESSIONS, bytes: grown / SESSIONS as u64 }
 }

@@ -73,8 +73,6 @@ pub struct ClientMemory {
 #[serde(rename_all = "camelCase")]
 pub struct CodeSessionMemory {
     pub sessions: usize,
-    /// Processes that came with them.
-    pub processes: usize,
     pub bytes: u64,
 }
 
