@@ -79,6 +79,13 @@ impl HttpClient {
         self.send("POST", &path, &[("Content-Type", "application/json")], body.as_bytes())
     }
 
+    /// Ends the session, where the server has an end for sessions.
+    pub fn end_session(&mut self) {
+        let path = self.path.clone();
+        self.send("DELETE", &path, &[], b"");
+        self.session = None;
+    }
+
     /// Sends any method to any path of the same host.
     pub fn send(
         &mut self,

@@ -4,10 +4,11 @@ use std::{fs, path::Path};
 
 use capdeck_test::{
     bench::{
-        BenchFigures, CapsuleFigures, CodeModeFigures, ExposureFigures, RegistryFigures,
-        ShellFigures, render, render_capsules, render_code_mode, render_exposure, render_registry,
-        render_shell, replace_block, replace_capsule_block, replace_code_block,
-        replace_exposure_block, replace_registry_block, replace_shell_block,
+        BenchFigures, CapsuleFigures, CodeModeFigures, ExposureFigures, GrowthFigures,
+        RegistryFigures, ShellFigures, render, render_capsules, render_code_mode, render_exposure,
+        render_growth, render_registry, render_shell, render_summary, replace_block,
+        replace_capsule_block, replace_code_block, replace_exposure_block, replace_growth_block,
+        replace_registry_block, replace_shell_block,
     },
     soak::{SoakFigures, render_soak, replace_soak_block},
     workflows::{WorkflowFigures, render_workflows, replace_workflow_block},
@@ -21,12 +22,28 @@ fn documents_show_the_measured_figures() {
         return;
     };
     let figures: BenchFigures = serde_json::from_str(&json).unwrap();
-    for name in ["README.md", "bench/README.md"] {
-        let Ok(document) = fs::read_to_string(root.join(name)) else { continue };
-        if let Some(replaced) = replace_block(&document, &render(&figures)) {
-            assert_eq!(document, replaced, "run `bench/run render` to bring {name} up to date");
-        }
+    let blocks = [
+        ("README.md", render_summary(&figures)),
+        ("docs/reference/benchmarks.md", render(&figures)),
+    ];
+    for (name, block) in blocks {
+        let document = fs::read_to_string(root.join(name)).unwrap();
+        let replaced = replace_block(&document, &block).expect("a block");
+        assert_eq!(document, replaced, "run `bench/run render` to bring {name} up to date");
     }
+}
+
+#[test]
+fn the_page_shows_the_figures_of_growth() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let Ok(json) = fs::read_to_string(root.join("bench/results/growth.json")) else {
+        println!("skipped: growth has not been measured yet");
+        return;
+    };
+    let figures: GrowthFigures = serde_json::from_str(&json).unwrap();
+    let document = fs::read_to_string(root.join("docs/reference/benchmarks.md")).unwrap();
+    let replaced = replace_growth_block(&document, &render_growth(&figures)).expect("a block");
+    assert_eq!(document, replaced, "run `bench/growth render` to bring the page up to date");
 }
 
 #[test]

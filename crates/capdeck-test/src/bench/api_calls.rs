@@ -14,7 +14,7 @@ use tokio::{net::TcpListener, runtime, task::JoinSet};
 
 use super::{
     BenchStage, CallFigures, LoadFigures,
-    calls::{CALLERS, MeasuredSide, compare},
+    calls::{CALLERS, MeasuredSides},
     load::{PipeServer, summarise},
 };
 
@@ -35,13 +35,12 @@ pub fn measure_api_calls(stage: &BenchStage, calls: usize) -> Vec<CallFigures> {
     bare.load(calls / 10 + 1, 1);
     capdeck.load(&call, calls / 10 + 1, 1);
     let id = capdeck.id();
-    let mut row = |callers| {
-        compare("API", callers, id, |side| match side {
-            MeasuredSide::Direct => bare.load(calls, callers),
-            MeasuredSide::Capdeck => capdeck.load(&call, calls, callers),
-        })
+    let mut sides = MeasuredSides {
+        direct: Box::new(|callers| bare.load(calls, callers)),
+        capdeck: (id, Box::new(|callers| capdeck.load(&call, calls, callers))),
+        peer: None,
     };
-    CALLERS.into_iter().map(&mut row).collect()
+    CALLERS.map(|callers| sides.compare("API", callers)).into()
 }
 
 /// An API with one kind of item, on a thread of its own.

@@ -5,7 +5,6 @@ mod figures;
 mod footprint;
 
 use std::{
-    ffi::OsString,
     process::Command,
     time::{Duration, Instant},
 };
@@ -18,7 +17,7 @@ pub use self::figures::{
     replace_code_block,
 };
 use super::{
-    BenchStage, MachineInfo,
+    BenchPeer, BenchStage, MachineInfo,
     load::{PipeServer, http_load},
     process_usage::tree_memory,
     stage::servers,
@@ -31,18 +30,11 @@ const WARM_UP: usize = 5;
 const AT_ONCE: usize = 50;
 const RUNS_OF_CALLERS: usize = 2_000;
 
-/// A peer with code mode: the program and its arguments. It has tools `echo` and `export_issues` and runs Python.
-#[derive(Debug, Clone)]
-pub struct CodeModePeer {
-    pub name: String,
-    pub command: Vec<OsString>,
-}
-
-/// Measures everything. `count` counts tokens.
+/// Measures everything, beside a peer that has the tools `echo` and `export_issues` and runs Python. `count` counts tokens.
 pub fn measure_code_mode(
     stage: &BenchStage,
     machine: MachineInfo,
-    peer: Option<&CodeModePeer>,
+    peer: Option<&BenchPeer>,
     count: &dyn Fn(&str) -> usize,
 ) -> CodeModeFigures {
     let mut runs = vec![first_run(stage, peer)];
@@ -55,22 +47,13 @@ pub fn measure_code_mode(
         many_callers: many_callers(stage),
         footprint: footprint::measure(stage),
         surface: surface(stage, count),
-        peer_surface_tokens: peer.map(|peer| tokens(&mut PipeServer::start(peer.start()), count)),
+        peer_surface_tokens: peer.map(|peer| tokens(&mut PipeServer::start(peer.command()), count)),
         attacks: attacks::measure(stage),
     }
 }
 
-impl CodeModePeer {
-    fn start(&self) -> Command {
-        let mut words = self.command.iter();
-        let mut command = Command::new(words.next().expect("a peer has a program"));
-        command.args(words);
-        command
-    }
-}
-
 /// The deck: one server that answers at once, one with a document of a megabyte. Both by name and from code.
-fn deck(stage: &BenchStage) -> TestDirs {
+pub(super) fn deck(stage: &BenchStage) -> TestDirs {
     let office = crate::built_binary("capdeck-test", "office-server");
     let tracker = json!({
         "name": "tracker", "description": "Issues of the product", "command": office, "args": [OfficeService::Tracker.name()],
@@ -82,7 +65,7 @@ fn deck(stage: &BenchStage) -> TestDirs {
     dirs
 }
 
-fn first_run(stage: &BenchStage, peer: Option<&CodeModePeer>) -> RunFigures {
+fn first_run(stage: &BenchStage, peer: Option<&BenchPeer>) -> RunFigures {
     let dirs = deck(stage);
     let first = |command: &dyn Fn() -> Command, tool: &str, arguments: &Value| {
         let sample = |_| {
@@ -95,7 +78,7 @@ fn first_run(stage: &BenchStage, peer: Option<&CodeModePeer>) -> RunFigures {
         what: "first run after the start".to_owned(),
         direct: None,
         capdeck: first(&|| stage.serve(&dirs), "code_mode", &json!({"code": "return 1"})),
-        peer: peer.map(|peer| first(&|| peer.start(), "execute", &json!({"code": "return 1"}))),
+        peer: peer.map(|peer| first(&|| peer.command(), "execute", &json!({"code": "return 1"}))),
     }
 }
 
@@ -150,10 +133,10 @@ fn rows() -> Vec<CodeModeRow> {
 }
 
 /// Every run without a session id, as most agents send them, and in one session; direct calls, Capdeck and the peer take turns.
-fn repeated_runs(stage: &BenchStage, peer: Option<&CodeModePeer>) -> Vec<RunFigures> {
+fn repeated_runs(stage: &BenchStage, peer: Option<&BenchPeer>) -> Vec<RunFigures> {
     let dirs = deck(stage);
     let mut capdeck = PipeServer::start(stage.serve(&dirs));
-    let mut other = peer.map(|peer| PipeServer::start(peer.start()));
+    let mut other = peer.map(|peer| PipeServer::start(peer.command()));
     let opened = capdeck.ask("tools/call", params("code_mode", &json!({"code": "return 1"})));
     let opened: Value = serde_json::from_str(&opened).unwrap();
     let session = opened["result"]["structuredContent"]["meta"]["sessionId"].clone();
@@ -217,7 +200,7 @@ fn many_callers(stage: &BenchStage) -> Vec<CallersFigures> {
             runs_per_second: load.calls_per_second,
             p50_ms: load.p50_us / 1e3,
             p99_ms: load.p99_us / 1e3,
-            tree_memory: tree_memory(host.id()),
+            tree_memory: tree_memory(host.id()).pss,
         }
     };
     [1, 16, 64].map(row).to_vec()
@@ -263,7 +246,7 @@ fn tokens(pipe: &mut PipeServer, count: &dyn Fn(&str) -> usize) -> usize {
     tools.iter().map(|tool| count(&tool.to_string())).sum()
 }
 
-fn params(tool: &str, arguments: &Value) -> Value {
+pub(super) fn params(tool: &str, arguments: &Value) -> Value {
     json!({"name": tool, "arguments": arguments})
 }
 
@@ -274,7 +257,7 @@ fn timed(work: impl FnOnce()) -> Duration {
 }
 
 /// A row of refusals would be fast and worthless.
-fn assert_answer(answer: &str) {
+pub(super) fn assert_answer(answer: &str) {
     let parsed: Value = serde_json::from_str(answer).unwrap_or_default();
     let result = &parsed["result"];
     let failed = result.is_null()

@@ -5,7 +5,8 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     thread,
     time::{Duration, Instant},
@@ -121,50 +122,71 @@ impl Drop for PipeServer {
     }
 }
 
-/// Makes this many calls over HTTP, split between callers with a connection each.
+/// Makes this many calls over HTTP, split between callers with a session and a connection each.
 pub(super) fn http_load(url: &str, params: &Value, calls: usize, callers: usize) -> LoadFigures {
-    http_load_with(url, &[], params, calls, callers)
+    let mut callers = HttpCallers::open(url, &[], callers);
+    let load = callers.load(params, calls);
+    callers.close();
+    load
 }
 
-/// The same with further headers.
-pub(super) fn http_load_with(
-    url: &str,
-    headers: &[(String, String)],
-    params: &Value,
-    calls: usize,
-    callers: usize,
-) -> LoadFigures {
-    let clients: Vec<HttpClient> = (0..callers)
-        .map(|_| {
+/// Clients that call at the same time, each with a session and a connection that stay open.
+pub(super) struct HttpCallers {
+    clients: Vec<HttpClient>,
+}
+
+impl HttpCallers {
+    /// Opens the sessions. These headers go with every request.
+    pub(super) fn open(url: &str, headers: &[(String, String)], callers: usize) -> Self {
+        let open = |_| {
             let mut client = HttpClient::new(url);
             client.headers = headers.to_vec();
             client.initialize();
             client
-        })
-        .collect();
-    let share = calls.div_ceil(callers);
-    let started = Instant::now();
-    let threads: Vec<_> = clients
-        .into_iter()
-        .map(|mut client| {
-            let params = params.to_string();
-            thread::spawn(move || {
-                (0..share)
-                    .map(|id| {
-                        let body = format!(
-                            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#
-                        );
-                        let started = Instant::now();
-                        let reply = client.post(&body);
-                        assert_eq!(reply.status, 200, "a call was refused: {reply:?}");
-                        started.elapsed()
-                    })
-                    .collect::<Vec<Duration>>()
-            })
-        })
-        .collect();
-    let samples = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
-    summarise(samples, started.elapsed())
+        };
+        Self { clients: (0..callers).map(open).collect() }
+    }
+
+    /// Makes this many calls, split between all.
+    pub(super) fn load(&mut self, params: &Value, calls: usize) -> LoadFigures {
+        let share = calls.div_ceil(self.clients.len());
+        let params = params.to_string();
+        let started = Instant::now();
+        let samples = thread::scope(|scope| {
+            let start = |client| scope.spawn(|| make_calls(client, &params, share));
+            let threads: Vec<_> = self.clients.iter_mut().map(start).collect();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+        });
+        summarise(samples, started.elapsed())
+    }
+
+    /// Ends the sessions: some servers keep a process for each.
+    pub(super) fn close(self) {
+        self.clients.into_iter().for_each(|mut client| client.end_session());
+    }
+}
+
+fn make_calls(client: &mut HttpClient, params: &str, calls: usize) -> Vec<Duration> {
+    let call = |id| {
+        let body =
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#);
+        let started = Instant::now();
+        let reply = client.post(&body);
+        assert_eq!(reply.status, 200, "a call was refused: {reply:?}");
+        started.elapsed()
+    };
+    (0..calls).map(call).collect()
+}
+
+/// Reads the head of an endless answer, and nothing of its body.
+pub(super) fn read_stream_head(stream: &mut TcpStream) {
+    let mut head = Vec::new();
+    let mut byte = [0];
+    while !head.ends_with(b"\r\n\r\n") {
+        stream.read_exact(&mut byte).expect("the host answers");
+        head.push(byte[0]);
+    }
+    assert!(head.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&head));
 }
 
 /// The value below which this share of the samples lies.

@@ -1,6 +1,12 @@
 //! Figures as Markdown tables, and the block of a document that holds them.
 
-use super::{BenchFigures, CallFigures, ProcessMemory};
+mod summary;
+
+pub use self::summary::render_summary;
+use super::{
+    BenchFigures, CallFigures, LoadClientFigures, LoadFigures, PeerLoad, ProcessMemory,
+    StartFigures, TreeMoment,
+};
 
 /// Everything between these two lines is written by the benchmark.
 pub const BLOCK_START: &str = "<!-- figures: written by bench/run -->";
@@ -19,11 +25,12 @@ pub fn render(figures: &BenchFigures) -> String {
         megabytes(machine.binary_bytes)
     );
     text.push_str(&calls("call", "direct", &figures.calls));
-    if !figures.api_calls.is_empty() {
-        text.push_str(&calls("request", "bare client", &figures.api_calls));
-    }
+    text.push_str(&peer_calls(&figures.calls));
+    text.push_str(&calls("request", "bare client", &figures.api_calls));
+    text.push_str(&figures.load_client.as_ref().map(load_client).unwrap_or_default());
     text.push_str(&start(figures));
     text.push_str(&memory(figures));
+    text.push_str(&trees(&figures.memory.trees));
     text.push_str(&surface(figures));
     text.push_str(&search(figures));
     text.trim_end().to_owned()
@@ -47,38 +54,78 @@ pub(crate) fn replace_between(
 }
 
 fn calls(what: &str, other: &str, rows: &[CallFigures]) -> String {
-    let mut table = format!(
-        "| {what} | callers | {other} p50 / p99 | through Capdeck p50 / p99 | added p50 | Capdeck CPU | {other} calls/s | through Capdeck calls/s |\n\
+    let row = |row: &CallFigures| hop_row(row, &row.capdeck, row.capdeck_cpu_us);
+    table(&hop_heading(what, other, "Capdeck"), rows.iter().map(row))
+}
+
+/// The same calls through a peer. Nothing where there was none.
+fn peer_calls(rows: &[CallFigures]) -> String {
+    let with_peer: Vec<(&CallFigures, &PeerLoad)> =
+        rows.iter().filter_map(|row| Some((row, row.peer.as_ref()?))).collect();
+    let Some((_, PeerLoad { name, .. })) = with_peer.first() else { return String::new() };
+    let row = |(row, peer): &(&CallFigures, &PeerLoad)| hop_row(row, &peer.load, peer.cpu_us);
+    table(&hop_heading("call", "direct", name), with_peer.iter().map(row))
+}
+
+fn hop_heading(what: &str, other: &str, hop: &str) -> String {
+    format!(
+        "| {what} | callers | {other} p50 / p99 | through {hop} p50 / p99 | added p50 | {hop} CPU | {other} calls/s | through {hop} calls/s |\n\
          |---|--:|--:|--:|--:|--:|--:|--:|\n",
+    )
+}
+
+fn hop_row(row: &CallFigures, through: &LoadFigures, cpu_us: f64) -> String {
+    format!(
+        "| {} | {} | {} | {} | {} | {} | {:.0} | {:.0} |\n",
+        row.transport,
+        row.callers,
+        latency(&row.direct),
+        latency(through),
+        micros(through.p50_us - row.direct.p50_us),
+        micros(cpu_us),
+        row.direct.calls_per_second,
+        through.calls_per_second,
+    )
+}
+
+fn load_client(figures: &LoadClientFigures) -> String {
+    let LoadClientFigures { name, rows } = figures;
+    let heading = format!(
+        "| http, by two load generators | callers | ours p50 / p99 | {name} p50 / p99 | ours calls/s | {name} calls/s |\n\
+         |---|--:|--:|--:|--:|--:|\n"
     );
-    for row in rows {
-        let latency = |load: &super::LoadFigures| {
-            format!("{} / {}", micros(load.p50_us), micros(load.p99_us))
-        };
-        table.push_str(&format!(
-            "| {} | {} | {} | {} | {} | {} | {:.0} | {:.0} |\n",
-            row.transport,
+    let rows = rows.iter().map(|row| {
+        format!(
+            "| {} | {} | {} | {} | {:.0} | {:.0} |\n",
+            row.what,
             row.callers,
-            latency(&row.direct),
-            latency(&row.capdeck),
-            micros(row.capdeck.p50_us - row.direct.p50_us),
-            micros(row.capdeck_cpu_us),
-            row.direct.calls_per_second,
-            row.capdeck.calls_per_second,
-        ));
-    }
-    table.push('\n');
-    table
+            latency(&row.ours),
+            latency(&row.theirs),
+            row.ours.calls_per_second,
+            row.theirs.calls_per_second,
+        )
+    });
+    table(&heading, rows)
+}
+
+/// A heading with its rows. Nothing without rows: figures of an older run may lack some.
+pub(crate) fn table(heading: &str, rows: impl Iterator<Item = String>) -> String {
+    let rows: String = rows.collect();
+    if rows.is_empty() { rows } else { format!("{heading}{rows}\n") }
+}
+
+fn latency(load: &LoadFigures) -> String {
+    format!("{} / {}", micros(load.p50_us), micros(load.p99_us))
 }
 
 fn start(figures: &BenchFigures) -> String {
-    let mut table = String::from("| start to first `tools/list` | p50 | p99 |\n|---|--:|--:|\n");
-    for row in &figures.start {
-        table
-            .push_str(&format!("| {} | {:.1} ms | {:.1} ms |\n", row.what, row.p50_ms, row.p99_ms));
-    }
-    table.push('\n');
-    table
+    let row = |row: &StartFigures| {
+        format!("| {} | {:.1} ms | {:.1} ms |\n", row.what, row.p50_ms, row.p99_ms)
+    };
+    table(
+        "| start to first `tools/list` | p50 | p99 |\n|---|--:|--:|\n",
+        figures.start.iter().map(row),
+    )
 }
 
 fn memory(figures: &BenchFigures) -> String {
@@ -98,6 +145,22 @@ fn memory(figures: &BenchFigures) -> String {
     }
     table.push('\n');
     table
+}
+
+/// Memory of all processes. Under load the largest counts.
+fn trees(moments: &[TreeMoment]) -> String {
+    let row = |moment: &TreeMoment| {
+        format!(
+            "| {} | {} | {} | {} |\n",
+            moment.when,
+            moment.memory.processes,
+            megabytes(moment.memory.pss),
+            megabytes(moment.memory.rss)
+        )
+    };
+    let heading =
+        "| memory of all processes of `capdeck up` | processes | PSS | RSS |\n|---|--:|--:|--:|\n";
+    table(heading, moments.iter().map(row))
 }
 
 fn surface(figures: &BenchFigures) -> String {
@@ -157,7 +220,7 @@ pub(crate) fn micros(value: f64) -> String {
     }
 }
 
-fn megabytes(bytes: u64) -> String {
+pub(crate) fn megabytes(bytes: u64) -> String {
     format!("{:.1} MB", bytes as f64 / 1e6)
 }
 
@@ -176,7 +239,31 @@ pub(crate) fn grouped(number: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{BLOCK_END, BLOCK_START, grouped, replace_block};
+    use super::{BLOCK_END, BLOCK_START, calls, grouped, peer_calls, replace_block};
+    use crate::bench::{CallFigures, LoadFigures, PeerLoad};
+
+    fn load(p50_us: f64) -> LoadFigures {
+        LoadFigures { calls: 1, p50_us, p99_us: 2_500.0, calls_per_second: 10.0 }
+    }
+
+    #[test]
+    fn a_peer_has_a_table_of_its_own_where_it_was_measured() {
+        let mut row = CallFigures {
+            transport: "http".to_owned(),
+            callers: 1,
+            direct: load(50.0),
+            capdeck: load(90.0),
+            capdeck_cpu_us: 30.0,
+            peer: None,
+        };
+        assert_eq!(peer_calls(std::slice::from_ref(&row)), "");
+        assert_eq!(calls("call", "direct", &[]), "");
+        row.peer = Some(PeerLoad { name: "peer 1.0".to_owned(), load: load(450.0), cpu_us: 400.0 });
+        let table = peer_calls(&[row]);
+        assert!(table.contains("| through peer 1.0 p50 / p99 |"), "{table}");
+        let cells = "| http | 1 | 50 µs / 2.50 ms | 450 µs / 2.50 ms | 400 µs | 400 µs | 10 | 10 |";
+        assert!(table.contains(cells), "{table}");
+    }
 
     #[test]
     fn digits_are_grouped_from_the_right() {

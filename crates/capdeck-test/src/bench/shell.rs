@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{
-    BenchStage, CodeModePeer, DurationSpread, MachineInfo, report::replace_between, stage::alone,
+    BenchPeer, BenchStage, DurationSpread, MachineInfo, report::replace_between, stage::alone,
 };
 use crate::{FakePlan, TestDirs};
 
@@ -52,7 +52,7 @@ struct ShellCandidate {
 pub fn measure_shell(
     stage: &BenchStage,
     machine: MachineInfo,
-    peer: Option<&CodeModePeer>,
+    peer: Option<&BenchPeer>,
 ) -> ShellFigures {
     let plan = FakePlan { everything: false, ..FakePlan::default() };
     let deck = || {
@@ -155,14 +155,13 @@ fn write_peer_config(path: &Path, plan: &FakePlan, lifecycle: &str) {
     fs::write(path, json!({"mcpServers": {"fake": entry}}).to_string()).unwrap();
 }
 
-fn peer_command(peer: &CodeModePeer, home: &TestDirs) -> Command {
-    let mut words = peer.command.iter();
-    let mut command = Command::new(words.next().expect("a program"));
-    home.isolate(&mut command).args(words);
+fn peer_command(peer: &BenchPeer, home: &TestDirs) -> Command {
+    let mut command = peer.command();
+    home.isolate(&mut command);
     command
 }
 
-fn peer_call(peer: &CodeModePeer, home: &TestDirs, config: &Path) -> Command {
+fn peer_call(peer: &BenchPeer, home: &TestDirs, config: &Path) -> Command {
     let mut command = peer_command(peer, home);
     command.args(["call", "fake.echo", "text=hello", "--config"]).arg(config);
     command

@@ -2,15 +2,18 @@
 
 use std::{fs, path::PathBuf, process::Command};
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::MachineInfo;
-use crate::{CapdeckRun, FakePlan, RunningHost, TestDirs};
+use crate::{CapdeckRun, FakePlan, RunningHost, TestDirs, binary::workspace_root};
 
 /// Where the programs are.
 #[derive(Debug)]
 pub struct BenchStage {
     pub(super) capdeck: PathBuf,
+    /// Makes a twentieth of the calls, to see that everything works.
+    pub is_quick: bool,
 }
 
 impl Default for BenchStage {
@@ -24,16 +27,26 @@ impl BenchStage {
     pub fn new() -> Self {
         let capdeck = std::env::current_exe().unwrap().with_file_name("capdeck");
         assert!(capdeck.exists(), "{} is missing: use bench/run", capdeck.display());
-        Self { capdeck }
+        Self::at(capdeck)
     }
 
     /// This binary, wherever it is.
     pub fn at(capdeck: PathBuf) -> Self {
-        Self { capdeck }
+        Self { capdeck, is_quick: false }
+    }
+
+    /// How often something is done that a whole run does this often.
+    pub fn samples(&self, full: usize) -> usize {
+        if self.is_quick { full.div_ceil(20) } else { full }
     }
 
     pub fn capdeck(&self) -> &std::path::Path {
         &self.capdeck
+    }
+
+    /// True when the figures say little: fewer calls, or a build that is not optimised.
+    fn is_trial(&self) -> bool {
+        self.is_quick || cfg!(debug_assertions)
     }
 
     /// Where this runs, and what.
@@ -84,6 +97,16 @@ impl BenchStage {
     pub(super) fn up(&self, dirs: &TestDirs) -> RunningHost {
         CapdeckRun::at(&self.capdeck, dirs).up(&[])
     }
+}
+
+/// Writes `bench/results/NAME.json`, or beside it when it is a trial: a trial replaces no published figures.
+/// Returns the path in the checkout.
+pub fn write_figures(stage: &BenchStage, name: &str, figures: &impl Serialize) -> String {
+    let trial = if stage.is_trial() { "-trial" } else { "" };
+    let file = format!("bench/results/{name}{trial}.json");
+    let text = serde_json::to_string_pretty(figures).unwrap() + "\n";
+    fs::write(workspace_root().join(&file), text).unwrap();
+    file
 }
 
 /// This many servers with this many tools each, as a deck's `mcpServers`.

@@ -18,7 +18,7 @@ use std::{
 
 use capdeck_test::{
     bench::{
-        BenchStage, CodeModeFigures, CodeModePeer, measure_code_mode, render_code_mode,
+        BenchPeer, BenchStage, CodeModeFigures, measure_code_mode, render_code_mode,
         replace_code_block,
     },
     workflows::{
@@ -46,7 +46,7 @@ fn main() {
 fn measure(words: Vec<OsString>) {
     let stage = BenchStage::new();
     let mut words = words.into_iter();
-    let peer = words.next().map(|name| CodeModePeer {
+    let peer = words.next().map(|name| BenchPeer {
         name: name.to_string_lossy().into_owned(),
         command: words.collect(),
     });

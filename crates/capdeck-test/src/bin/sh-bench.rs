@@ -13,7 +13,7 @@
 use std::{ffi::OsString, fs};
 
 use capdeck_test::bench::{
-    BenchStage, CodeModePeer, ShellFigures, measure_shell, render_shell, replace_shell_block,
+    BenchPeer, BenchStage, ShellFigures, measure_shell, render_shell, replace_shell_block,
 };
 
 const RESULTS: &str = "bench/results/sh.json";
@@ -31,7 +31,7 @@ fn main() {
 fn measure(words: Vec<OsString>) {
     let stage = BenchStage::new();
     let mut words = words.into_iter();
-    let peer = words.next().map(|name| CodeModePeer {
+    let peer = words.next().map(|name| BenchPeer {
         name: name.to_string_lossy().into_owned(),
         command: words.collect(),
     });

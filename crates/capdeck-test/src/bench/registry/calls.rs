@@ -7,7 +7,7 @@ use super::{
     super::{
         BenchStage, LoadFigures,
         calls::{CALLERS, middle},
-        load::http_load_with,
+        load::HttpCallers,
     },
     TokenRow,
 };
@@ -36,7 +36,10 @@ pub(super) fn measure(stage: &BenchStage) -> Vec<TokenRow> {
     let url = format!("{}/mcp", host.url);
     let echo = json!({"name": "fake__echo", "arguments": {"text": "hello", "count": 3}});
     let load = |headers: &[(String, String)], calls: usize, callers: usize| -> LoadFigures {
-        http_load_with(&url, headers, &echo, calls, callers)
+        let mut callers = HttpCallers::open(&url, headers, callers);
+        let load = callers.load(&echo, calls);
+        callers.close();
+        load
     };
     load(&[], WARM_UP, 1);
     load(&headers, WARM_UP, 1);

@@ -11,7 +11,11 @@ use std::{
 use serde_json::json;
 
 use super::{
-    super::{BenchStage, load::percentile, process_usage::resident_memory},
+    super::{
+        BenchStage,
+        load::{percentile, read_stream_head},
+        process_usage::resident_memory,
+    },
     WatcherFigures,
 };
 use crate::FakePlan;
@@ -93,13 +97,7 @@ impl OpenFeed {
             "GET /api/activity HTTP/1.1\r\nHost: {authority}\r\nAccept: text/event-stream\r\n\r\n"
         );
         stream.write_all(request.as_bytes()).unwrap();
-        let mut text = Vec::new();
-        let mut byte = [0];
-        while !text.ends_with(b"\r\n\r\n") {
-            stream.read_exact(&mut byte).expect("the host answers");
-            text.push(byte[0]);
-        }
-        assert!(text.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&text));
+        read_stream_head(&mut stream);
         stream.set_nonblocking(true).unwrap();
         Self { stream, text: Vec::new(), events: 0 }
     }
