@@ -148,6 +148,19 @@ pub fn references(value: &impl Serialize, member: &str) -> Vec<ReferenceTarget> 
     found
 }
 
+/// Returns whether any text in a value may have a reference, in a definition or in a capability file of a project.
+pub fn has_any_reference(value: &impl Serialize) -> bool {
+    fn has_reference(value: &Value) -> bool {
+        match value {
+            Value::String(text) => text.contains('$'),
+            Value::Array(items) => items.iter().any(has_reference),
+            Value::Object(members) => members.values().any(has_reference),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
+    }
+    serde_json::to_value(value).is_ok_and(|tree| has_reference(&tree))
+}
+
 fn collect(value: &Value, found: &mut Vec<ReferenceTarget>) {
     match value {
         Value::String(text) => {

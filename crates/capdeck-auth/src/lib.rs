@@ -23,8 +23,8 @@ mod vault;
 pub use environment::{EnvironmentSnapshot, ProjectVariables};
 pub use interpolate::{
     MissingReason, ReferenceLookup, ReferenceSubstitution, ReferenceTarget, ResolveError,
-    ResolvedText, ResolvedValue, UnresolvedReference, has_reference, references, resolve_text,
-    resolve_value,
+    ResolvedText, ResolvedValue, UnresolvedReference, has_any_reference, has_reference, references,
+    resolve_text, resolve_value,
 };
 pub use key_source::{KeyError, KeyLocation, KeySettings};
 pub use keyring::{KeyringError, KeyringStore};

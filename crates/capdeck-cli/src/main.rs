@@ -21,6 +21,7 @@ mod run;
 mod runtime;
 mod settings;
 mod source_frames;
+mod start_pages;
 mod table;
 mod tool_target;
 

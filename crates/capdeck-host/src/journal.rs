@@ -8,6 +8,7 @@ mod finished_run;
 mod record;
 mod recording;
 mod recovery;
+mod reference_index;
 mod replay;
 mod resume;
 mod run_replayer;
@@ -19,7 +20,7 @@ mod tests;
 
 use std::{
     sync::{Arc, mpsc::Receiver},
-    time::SystemTime,
+    time::{Duration, Instant, SystemTime},
 };
 
 use indexmap::IndexMap;
@@ -35,13 +36,14 @@ pub(crate) use recording::{RunEnvironment, run_recorded};
 pub(crate) use recovery::read_recovery;
 pub(crate) use resume::resume_recorded;
 
-use self::{finished_run::FinishedRun, run_store::RunLimits};
+use self::{finished_run::FinishedRun, reference_index::ReferenceIndex, run_store::RunLimits};
 use crate::{Host, HostSettings, queue_worker::QueueWorker};
 
 const MAX_PENDING_RUNS: usize = 64;
 
-/// Old files are removed after this many writes.
+/// Old files are removed after this many writes, but not more often than this: it takes a look at every file.
 const WRITES_PER_SWEEP: usize = 20;
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 const MAX_SESSIONS: usize = 1_000;
 
@@ -77,7 +79,7 @@ impl RunJournal {
         run: FinishedRun,
         limits: RunLimits,
     ) -> Result<RunRecord, RunStoreError> {
-        let record = run.record(&self.settings);
+        let record = run.record(&self.settings, &mut ReferenceIndex::default());
         self.store().save(&record)?;
         self.store().sweep(limits, SystemTime::now());
         Ok(record)
@@ -107,12 +109,22 @@ impl RunStore {
 
 fn write(settings: &HostSettings, runs: Receiver<(Box<FinishedRun>, RunLimits)>) {
     let store = RunStore::new(&settings.state_dir);
-    for (number, (run, limits)) in runs.into_iter().enumerate() {
-        if let Err(error) = store.save_history(&run.record(settings)) {
+    let mut references = ReferenceIndex::default();
+    // What earlier processes left is looked at with the first write.
+    let (mut unswept, mut swept_at, mut last_limits) = (WRITES_PER_SWEEP, None::<Instant>, None);
+    for (run, limits) in runs {
+        if let Err(error) = store.save_history(&run.record(settings, &mut references)) {
             tracing::error!(%error, "a run could not be recorded");
         }
-        if number.is_multiple_of(WRITES_PER_SWEEP) {
+        unswept += 1;
+        last_limits = Some(limits);
+        let rested = swept_at.is_none_or(|at| at.elapsed() >= SWEEP_INTERVAL);
+        if unswept >= WRITES_PER_SWEEP && rested {
             store.sweep(limits, SystemTime::now());
+            (unswept, swept_at) = (0, Some(Instant::now()));
         }
+    }
+    if let Some(limits) = last_limits.filter(|_| unswept >= WRITES_PER_SWEEP) {
+        store.sweep(limits, SystemTime::now());
     }
 }

@@ -76,6 +76,7 @@ struct PooledWorker {
 struct WorkerLease {
     pool: SandboxPool,
     id: SessionId,
+    owner: String,
     status: SessionStatus,
     /// `None` before a session without state has a new one.
     worker: Option<PooledWorker>,
@@ -218,7 +219,8 @@ impl SandboxPool {
             drop(evicted);
             (id, SessionStatus::Created, Some(worker))
         };
-        let mut lease = WorkerLease { pool: self.clone(), id, status, worker, is_over: false };
+        let (pool, owner) = (self.clone(), run.owner.clone());
+        let mut lease = WorkerLease { pool, id, owner, status, worker, is_over: false };
         if lease.worker.is_none() {
             lease.worker = Some(self.new_worker(timeout).await?);
         }
@@ -355,11 +357,13 @@ impl WorkerLease {
         let mut state = self.pool.0.state.lock();
         let mut ended = Vec::new();
         match &ending.closes {
-            Some(reason) => state.sessions.close(&self.id, reason),
-            None if once => state.sessions.forget(&self.id),
+            Some(reason) => state.sessions.close(&self.id, &self.owner, reason),
+            None if once => state.sessions.forget(&self.id, &self.owner),
             None => {
-                ended.extend(state.sessions.give_back(&self.id, kept, Instant::now()));
-                ended.extend(state.end_for_others(self.pool.0.settings.max_idle_bytes));
+                ended.extend(state.sessions.give_back(&self.id, &self.owner, kept, Instant::now()));
+                if keeps {
+                    ended.extend(state.end_for_others(self.pool.0.settings.max_idle_bytes));
+                }
             }
         }
         drop(state);
@@ -394,12 +398,12 @@ impl Drop for WorkerLease {
         let mut state = self.pool.0.state.lock();
         match self.worker.take() {
             Some(worker) => {
-                state.sessions.close(&self.id, "its last run was cancelled");
+                state.sessions.close(&self.id, &self.owner, "its last run was cancelled");
                 drop(state);
                 drop(worker);
             }
             // It has run nothing yet, and stays as it was.
-            None => drop(state.sessions.give_back(&self.id, None, Instant::now())),
+            None => drop(state.sessions.give_back(&self.id, &self.owner, None, Instant::now())),
         }
     }
 }

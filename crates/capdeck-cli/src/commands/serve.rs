@@ -14,6 +14,7 @@ use crate::{
     completion::ids,
     errors::{CommandFailure, CommandResult, ExitStatus},
     runtime::{single_thread, stop_signal},
+    start_pages::give_back_later,
 };
 
 /// Serve the deck, or one capability, as an MCP server on stdio
@@ -130,6 +131,7 @@ fn until_stopped(
     // One client: a second thread would only add the price of waking it to every message.
     let runtime = single_thread()?;
     let outcome = runtime.block_on(async {
+        give_back_later();
         let outcome = tokio::select! {
             outcome = serve() => outcome?,
             () = stop_signal() => {

@@ -33,6 +33,7 @@ use crate::{
     printer::{ColorPalette, TextStyle},
     runtime::{single_thread, stop_signal},
     settings::CommandSettings,
+    start_pages::give_back_later,
     table::{TextTable, cell, cell_or},
 };
 
@@ -93,6 +94,7 @@ pub(crate) fn run(args: &UpArgs, context: &CommandContext<'_>) -> CommandResult 
         // The reader of the address may stop the host at once.
         let stopped = stop_signal();
         announce(&url, &host, http.key.is_some(), context);
+        give_back_later();
         if args.open {
             open_browser(&url, context.printer);
         }

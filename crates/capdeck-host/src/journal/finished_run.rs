@@ -8,7 +8,10 @@ use capdeck_definition::Definition;
 use capdeck_sandbox::{CallRecord, LogEntry, RunEnvelope, RunError, RunErrorCode, RunReport};
 use serde_json::{Value, value::RawValue};
 
-use super::record::{RecordedCall, RecordedOutcome, RunEnd, RunRecord, RunState};
+use super::{
+    record::{RecordedCall, RecordedOutcome, RunEnd, RunRecord, RunState},
+    reference_index::ReferenceIndex,
+};
 use crate::{
     HostSettings,
     consent::{shorten, substitutions},
@@ -66,8 +69,13 @@ impl FinishedRun {
     }
 
     /// Reads the values of the environment and the vault, to remove them.
-    pub(crate) fn record(self, settings: &HostSettings) -> RunRecord {
-        let Self { record, outcome, calls, definitions } = self;
+    pub(super) fn record(
+        self,
+        settings: &HostSettings,
+        references: &mut ReferenceIndex,
+    ) -> RunRecord {
+        let Self { record, outcome, calls, mut definitions } = self;
+        definitions.retain(|definition| references.has_references(definition));
         let is_called = |definition: &Definition| {
             let id = definition.id.as_str();
             calls.iter().any(|call| call.capability.as_deref() == Some(id))

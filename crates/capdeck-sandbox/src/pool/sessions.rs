@@ -12,13 +12,13 @@ const MAX_ENDED_SESSIONS: usize = 256;
 #[derive(Debug)]
 pub(super) struct SessionPool<W> {
     ttl: Duration,
-    alive: HashMap<SessionId, PooledSession<W>>,
+    /// By owner, so that a run looks only at the sessions of its own client.
+    alive: HashMap<String, HashMap<SessionId, PooledSession<W>>>,
     ended: VecDeque<EndedSession>,
 }
 
 #[derive(Debug)]
 struct PooledSession<W> {
-    owner: String,
     state: SessionState<W>,
     last_used: Instant,
 }
@@ -56,14 +56,11 @@ impl<W> SessionPool<W> {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.alive.len()
+        self.alive.values().map(HashMap::len).sum()
     }
 
     pub(super) fn idle(&self, id: &SessionId) -> Option<&W> {
-        match &self.alive.get(id)?.state {
-            SessionState::Idle(worker) => Some(worker),
-            SessionState::Running | SessionState::Empty => None,
-        }
+        self.alive.values().find_map(|sessions| sessions.get(id))?.idle_worker()
     }
 
     /// Takes a session for a run. Returns its worker, or `None` when a new one is needed.
@@ -73,43 +70,38 @@ impl<W> SessionPool<W> {
         owner: &str,
         now: Instant,
     ) -> Result<Option<W>, SessionLookupError> {
-        let Some(session) = self.alive.get_mut(id).filter(|session| session.owner == owner) else {
+        let ttl = self.ttl;
+        let Some(session) = self.find(id, owner) else {
             let ended = self.ended.iter().find(|ended| ended.id == *id && ended.owner == owner);
             return Err(ended.map_or(SessionLookupError::Unknown, |ended| ended.missing.clone()));
         };
         if matches!(session.state, SessionState::Running) {
             return Err(SessionLookupError::Busy);
         }
-        if now.duration_since(session.last_used) >= self.ttl {
-            drop(self.end(id, EXPIRED));
-            return Err(EXPIRED);
+        if now.duration_since(session.last_used) < ttl {
+            return match std::mem::replace(&mut session.state, SessionState::Running) {
+                SessionState::Idle(worker) => Ok(Some(worker)),
+                SessionState::Running | SessionState::Empty => Ok(None),
+            };
         }
-        match std::mem::replace(&mut session.state, SessionState::Running) {
-            SessionState::Idle(worker) => Ok(Some(worker)),
-            SessionState::Running | SessionState::Empty => Ok(None),
-        }
+        drop(self.end(id, owner, EXPIRED));
+        Err(EXPIRED)
     }
 
-    /// Opens a busy session. Returns the workers that were evicted for it.
+    /// Opens a busy session. Returns the worker that was evicted for it.
     pub(super) fn open(
         &mut self,
         id: SessionId,
         owner: &str,
         most_per_owner: usize,
         now: Instant,
-    ) -> Vec<W> {
-        let mut freed = self.take_expired(now);
-        while self.alive.values().filter(|session| session.owner == owner).count() >= most_per_owner
-        {
-            let is_theirs =
-                |session: &PooledSession<W>| session.owner == owner && session.is_idle();
-            let Some(oldest) = self.oldest(is_theirs) else { break };
-            freed.extend(self.end(&oldest, EVICTED));
-        }
-        let state = SessionState::Running;
-        let session = PooledSession { owner: owner.to_owned(), state, last_used: now };
-        self.alive.insert(id, session);
-        freed
+    ) -> Option<W> {
+        let theirs = self.alive.entry(owner.to_owned()).or_default();
+        let is_full = theirs.len() >= most_per_owner;
+        let oldest =
+            is_full.then(|| oldest(theirs.iter(), PooledSession::is_idle).cloned()).flatten();
+        theirs.insert(id, PooledSession { state: SessionState::Running, last_used: now });
+        self.end(&oldest?, owner, EVICTED)
     }
 
     /// The run ended and the session continues, with its worker or without one. Returns the worker if the session
@@ -117,68 +109,85 @@ impl<W> SessionPool<W> {
     pub(super) fn give_back(
         &mut self,
         id: &SessionId,
+        owner: &str,
         worker: Option<W>,
         now: Instant,
     ) -> Option<W> {
-        let Some(session) = self.alive.get_mut(id) else { return worker };
+        let Some(session) = self.find(id, owner) else { return worker };
         session.last_used = now;
         session.state = worker.map_or(SessionState::Empty, SessionState::Idle);
         None
     }
 
-    pub(super) fn close(&mut self, id: &SessionId, reason: &str) {
-        drop(self.end(id, SessionLookupError::Closed(reason.to_owned())));
+    pub(super) fn close(&mut self, id: &SessionId, owner: &str, reason: &str) {
+        drop(self.end(id, owner, SessionLookupError::Closed(reason.to_owned())));
     }
 
     /// The session was for one run only.
-    pub(super) fn forget(&mut self, id: &SessionId) {
-        self.alive.remove(id);
+    pub(super) fn forget(&mut self, id: &SessionId, owner: &str) {
+        self.remove(id, owner);
     }
 
     pub(super) fn evict_oldest(&mut self) -> Option<W> {
-        let oldest = self.oldest(|session| matches!(session.state, SessionState::Idle(_)))?;
-        self.end(&oldest, EVICTED)
+        let all = self.alive.iter().flat_map(|(owner, sessions)| {
+            sessions.iter().map(move |(id, session)| ((owner, id), session))
+        });
+        let (owner, id) = oldest(all, |session| session.idle_worker().is_some())?;
+        let (owner, id) = (owner.clone(), id.clone());
+        self.end(&id, &owner, EVICTED)
     }
 
     pub(super) fn idle_workers(&self) -> impl Iterator<Item = &W> {
-        self.alive.keys().filter_map(|id| self.idle(id))
+        self.alive.values().flat_map(HashMap::values).filter_map(PooledSession::idle_worker)
     }
 
     pub(super) fn take_all_of(&mut self, owner: &str) -> Vec<W> {
-        let is_theirs = |session: &PooledSession<W>| session.owner == owner;
-        self.end_all(is_theirs, SessionLookupError::Gone("its client disconnected"))
+        let gone = SessionLookupError::Gone("its client disconnected");
+        self.end_all(|their_owner, _| their_owner == owner, gone)
     }
 
     pub(super) fn take_all(&mut self) -> Vec<W> {
-        self.end_all(|_| true, SessionLookupError::Gone("the host is closing"))
+        self.end_all(|_, _| true, SessionLookupError::Gone("the host is closing"))
     }
 
     pub(super) fn take_expired(&mut self, now: Instant) -> Vec<W> {
         let ttl = self.ttl;
-        self.end_all(|session| now.duration_since(session.last_used) >= ttl, EXPIRED)
+        self.end_all(|_, session| now.duration_since(session.last_used) >= ttl, EXPIRED)
     }
 
     fn end_all(
         &mut self,
-        which: impl Fn(&PooledSession<W>) -> bool,
+        which: impl Fn(&str, &PooledSession<W>) -> bool,
         missing: SessionLookupError,
     ) -> Vec<W> {
-        let chosen = self.alive.iter().filter(|(_, session)| session.is_idle() && which(session));
-        let ids: Vec<SessionId> = chosen.map(|(id, _)| id.clone()).collect();
-        ids.iter().filter_map(|id| self.end(id, missing.clone())).collect()
+        let mut chosen = Vec::new();
+        for (owner, sessions) in &self.alive {
+            let theirs =
+                sessions.iter().filter(|(_, session)| session.is_idle() && which(owner, session));
+            chosen.extend(theirs.map(|(id, _)| (id.clone(), owner.clone())));
+        }
+        chosen.iter().filter_map(|(id, owner)| self.end(id, owner, missing.clone())).collect()
     }
 
-    fn oldest(&self, which: impl Fn(&PooledSession<W>) -> bool) -> Option<SessionId> {
-        let chosen = self.alive.iter().filter(|(_, session)| which(session));
-        Some(chosen.min_by_key(|(_, session)| session.last_used)?.0.clone())
+    fn find(&mut self, id: &SessionId, owner: &str) -> Option<&mut PooledSession<W>> {
+        self.alive.get_mut(owner)?.get_mut(id)
     }
 
-    fn end(&mut self, id: &SessionId, missing: SessionLookupError) -> Option<W> {
-        let session = self.alive.remove(id)?;
+    fn remove(&mut self, id: &SessionId, owner: &str) -> Option<PooledSession<W>> {
+        let theirs = self.alive.get_mut(owner)?;
+        let session = theirs.remove(id);
+        if theirs.is_empty() {
+            self.alive.remove(owner);
+        }
+        session
+    }
+
+    fn end(&mut self, id: &SessionId, owner: &str, missing: SessionLookupError) -> Option<W> {
+        let session = self.remove(id, owner)?;
         if self.ended.len() == MAX_ENDED_SESSIONS {
             self.ended.pop_front();
         }
-        self.ended.push_back(EndedSession { id: id.clone(), owner: session.owner, missing });
+        self.ended.push_back(EndedSession { id: id.clone(), owner: owner.to_owned(), missing });
         match session.state {
             SessionState::Idle(worker) => Some(worker),
             SessionState::Running | SessionState::Empty => None,
@@ -186,9 +195,25 @@ impl<W> SessionPool<W> {
     }
 }
 
+/// The key of the session that was used longest ago.
+fn oldest<'a, K, W: 'a>(
+    sessions: impl Iterator<Item = (K, &'a PooledSession<W>)>,
+    which: impl Fn(&PooledSession<W>) -> bool,
+) -> Option<K> {
+    let chosen = sessions.filter(|(_, session)| which(session));
+    chosen.min_by_key(|(_, session)| session.last_used).map(|(key, _)| key)
+}
+
 impl<W> PooledSession<W> {
     fn is_idle(&self) -> bool {
         !matches!(self.state, SessionState::Running)
+    }
+
+    fn idle_worker(&self) -> Option<&W> {
+        match &self.state {
+            SessionState::Idle(worker) => Some(worker),
+            SessionState::Running | SessionState::Empty => None,
+        }
     }
 }
 
@@ -207,7 +232,7 @@ mod tests {
     ) -> SessionId {
         let id = SessionId::from(name);
         sessions.open(id.clone(), owner, 2, now);
-        assert_eq!(sessions.give_back(&id, Some(worker), now), None);
+        assert_eq!(sessions.give_back(&id, owner, Some(worker), now), None);
         id
     }
 
@@ -237,7 +262,7 @@ mod tests {
         open(&mut sessions, "x", "you", 9, now);
         let later = now + Duration::from_secs(1);
         open(&mut sessions, "b", "me", 2, later);
-        assert_eq!(sessions.open(SessionId::from("c"), "me", 2, later), [1]);
+        assert_eq!(sessions.open(SessionId::from("c"), "me", 2, later), Some(1));
         assert_eq!(sessions.take(&first, "me", later), Err(EVICTED));
         assert_eq!(sessions.len(), 3);
     }
@@ -247,12 +272,12 @@ mod tests {
         let (mut sessions, now) = (SessionPool::new(HOUR), Instant::now());
         let id = open(&mut sessions, "a", "me", 1, now);
         sessions.take(&id, "me", now).unwrap();
-        sessions.close(&id, "it broke");
+        sessions.close(&id, "me", "it broke");
         assert_eq!(
             sessions.take(&id, "me", now),
             Err(SessionLookupError::Closed("it broke".to_owned()))
         );
-        assert_eq!(sessions.give_back(&id, Some(1), now), Some(1));
+        assert_eq!(sessions.give_back(&id, "me", Some(1), now), Some(1));
     }
 
     #[test]
@@ -260,12 +285,12 @@ mod tests {
         let (mut sessions, now) = (SessionPool::<u32>::new(HOUR), Instant::now());
         let id = SessionId::from("a");
         sessions.open(id.clone(), "me", 1, now);
-        assert_eq!(sessions.give_back(&id, None, now), None);
+        assert_eq!(sessions.give_back(&id, "me", None, now), None);
         assert_eq!(sessions.evict_oldest(), None);
         assert_eq!(sessions.take(&id, "me", now), Ok(None));
         assert_eq!(sessions.take(&id, "me", now), Err(SessionLookupError::Busy));
-        sessions.give_back(&id, None, now);
-        assert!(sessions.open(SessionId::from("b"), "me", 1, now).is_empty());
+        sessions.give_back(&id, "me", None, now);
+        assert_eq!(sessions.open(SessionId::from("b"), "me", 1, now), None);
         assert_eq!(sessions.take(&id, "me", now), Err(EVICTED));
     }
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{
     children::{CALL_TIMEOUT, START_TIMEOUT},
-    legacy, modern,
+    code, legacy, modern,
     stage::SoakStage,
     tally::SoakTally,
     wire::RawConnection,
@@ -58,7 +58,7 @@ impl SoakClient {
     /// Round after round until it is over.
     pub(super) fn misbehave(mut self, over: &AtomicBool) {
         let kinds: Vec<MisbehaviourKind> =
-            legacy::KINDS.iter().chain(modern::KINDS).copied().collect();
+            legacy::KINDS.iter().chain(modern::KINDS).chain(code::KINDS).copied().collect();
         let all: u64 = kinds.iter().map(|(_, weight, _)| weight).sum();
         while !over.load(Ordering::Relaxed) {
             let mut drawn = self.random.below(all);

@@ -26,7 +26,7 @@ pub(super) const KINDS: &[MisbehaviourKind] = &[
 ];
 
 /// Shakes hands. The session is forgotten unless it is ended.
-fn open(
+pub(super) fn open(
     client: &SoakClient,
     kind: &'static str,
     path: &str,
@@ -43,7 +43,7 @@ fn open(
     wire.session.is_some().then_some(wire)
 }
 
-fn end(client: &SoakClient, kind: &'static str, wire: &mut RawConnection) {
+pub(super) fn end(client: &SoakClient, kind: &'static str, wire: &mut RawConnection) {
     let goodbye = wire.head("DELETE", 0, &[]);
     wire.write(goodbye.as_bytes());
     client.expect(kind, wire, |reply| matches!(reply.status, 204 | 404));

@@ -59,18 +59,38 @@ impl HostSampler {
         }
     }
 
-    /// Every process that was started below the stage's folders, also when its parent is gone.
+    /// The host's descendants, and every process with its environment, also when its parent is gone. Those of code mode
+    /// have no environment.
     fn processes(&self) -> usize {
         let Ok(all) = fs::read_dir("/proc") else { return 0 };
-        let ours = all.filter_map(Result::ok).filter(|entry| {
-            let is_process =
-                entry.file_name().to_string_lossy().bytes().all(|one| one.is_ascii_digit());
-            is_process
-                && fs::read(entry.path().join("environ"))
-                    .is_ok_and(|text| String::from_utf8_lossy(&text).contains(&self.mark))
-        });
-        ours.count()
+        let ids = all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+        let mut others: Vec<(u32, u32)> = ids.filter_map(|id| Some((id, parent(id)?))).collect();
+        let mut ours = vec![self.id];
+        let is_marked = |id: u32| {
+            fs::read(format!("/proc/{id}/environ"))
+                .is_ok_and(|text| String::from_utf8_lossy(&text).contains(&self.mark))
+        };
+        others.retain(|(id, _)| *id != self.id);
+        loop {
+            let (found, rest): (Vec<_>, Vec<_>) = others
+                .into_iter()
+                .partition(|(id, parent)| ours.contains(parent) || is_marked(*id));
+            if found.is_empty() {
+                return ours.len();
+            }
+            ours.extend(found.into_iter().map(|(id, _)| id));
+            others = rest;
+        }
     }
+}
+
+/// The parent of a process that has not ended.
+fn parent(id: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    // The name of the program is in brackets and may have any letters.
+    let (_, facts) = stat.rsplit_once(") ")?;
+    let mut facts = facts.split(' ');
+    (facts.next()? != "Z").then_some(facts.next()?.parse().ok()?)
 }
 
 impl HostSample {

@@ -26,8 +26,7 @@ impl SoakStage {
         dirs.write_config(&json!({
             "mcpServers": servers, "serve": {"sessionIdleMs": IDLE_MS, "questionLifetimeMs": IDLE_MS},
         }));
-        // Code mode keeps a worker ready from the first list on, which the baseline would not know of.
-        let host = CapdeckRun::new(&dirs).env("CAPDECK_LOG", "error").up(&["--exposure", "search"]);
+        let host = CapdeckRun::new(&dirs).env("CAPDECK_LOG", "error").up(&[]);
         Self { host, children, remote, dirs }
     }
 
@@ -53,6 +52,11 @@ impl SoakStage {
                 json!({"name": "call_tool", "arguments": {"name": name, "data": {}}}),
             );
         }
+        // Code mode keeps a process ready from the first run on.
+        client.request(
+            "tools/call",
+            json!({"name": "code_mode", "arguments": {"code": "return 1;"}}),
+        );
         client.send("DELETE", "/mcp", &[], b"");
     }
 
