@@ -16,7 +16,7 @@ pub trait AccessSource: fmt::Debug + Send + Sync {
     fn access(&self) -> Arc<Access>;
 
     /// Where the client requests more access, and decides about requests of others if it may.
-    fn grant_desk(&self) -> Option<Arc<dyn GrantService>> {
+    fn grant_service(&self) -> Option<Arc<dyn GrantService>> {
         None
     }
 

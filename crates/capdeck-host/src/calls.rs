@@ -27,6 +27,7 @@ use self::{
 use crate::{
     RequestContext, SessionScope, ToolRoute,
     audit::TOOL_CALL,
+    capsules::call_capsules,
     client_questions::ClientQuestions,
     consent::{self, ApprovalSource},
     flow::DataFlow,
@@ -156,7 +157,7 @@ async fn make(resolved: &ResolvedCall<'_>, span: Option<&CallSpan>) -> raw::Answ
     let began = SystemTime::now();
     let outcome = match definition.backend {
         Backend::Caplets(_) => return call_member(request, capability, call).await,
-        Backend::Capsules => session.call_capsules(call, request.call).await,
+        Backend::Capsules => call_capsules(request, call).await,
         // A server that cannot be reached is an outcome of the call, too.
         _ => match request.lease(capability).await {
             Ok(lease) => {

@@ -56,7 +56,6 @@ mod raw;
 mod redact;
 mod report;
 mod request_context;
-mod required_scopes;
 mod server_eras;
 mod session;
 mod session_connections;
@@ -113,7 +112,7 @@ pub use consent::{CallConsent, is_asked_about};
 pub use deck_snapshot::DeckSnapshot;
 pub use durable::seal_key;
 pub use flow::FlowGuard;
-pub use gate::sign_in;
+pub use gate::{capsule_scope, sign_in};
 pub use health::{HealthStatus, LastFailure};
 pub use host::{Host, HostEvent, HostSettings};
 pub use journal::{
@@ -129,7 +128,6 @@ pub use report::{
     known_capability, list_items, pin_changes, pin_items, tool_item, tools_with_hidden_text,
 };
 pub use request_context::RequestContext;
-pub use required_scopes::capsule_scope;
 pub use search::{DeckSearchResults, ToolQuery};
 pub use session::{Session, SessionContinuity, SessionScope, SessionSettings};
 pub use setup::SetupState;

@@ -233,7 +233,7 @@ impl AccessSource for CredentialAccess {
         self.registry.access(&self.client.credential).unwrap_or_else(revoked)
     }
 
-    fn grant_desk(&self) -> Option<Arc<dyn GrantService>> {
+    fn grant_service(&self) -> Option<Arc<dyn GrantService>> {
         let capsules = KnownCapsules::new(self.capsules.clone()?, &self.client);
         let (registry, client) = (self.registry.clone(), Arc::clone(&self.client));
         Some(Arc::new(RegistryGrantService { registry, client, address: self.address, capsules }))

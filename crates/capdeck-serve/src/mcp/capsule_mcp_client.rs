@@ -128,8 +128,8 @@ impl CapsuleMcpClient {
     }
 
     /// Handles access requests of this client.
-    pub(super) fn grant_desk(&self) -> Option<Arc<dyn GrantService>> {
-        self.access.as_ref()?.grant_desk()
+    pub(super) fn grant_service(&self) -> Option<Arc<dyn GrantService>> {
+        self.access.as_ref()?.grant_service()
     }
 
     pub(super) fn bound_to(mut self, place: &CapsuleReference) -> Self {

@@ -88,7 +88,7 @@ impl CapsuleMcpSession {
         let tool =
             tool.ok_or_else(|| RpcError::invalid_params(format!("there is no tool `{name}`")))?;
         let caller = self.client.caller();
-        let grants = self.client.grant_desk();
+        let grants = self.client.grant_service();
         let service = service.as_ref();
         let by = CapsuleToolContext { service, caller: &caller, mount, grants: grants.as_deref() };
         Ok(tool.call(&by, request.arguments.as_deref()).await)

@@ -83,7 +83,7 @@ impl AccessSource for Page {
         })
     }
 
-    fn grant_desk(&self) -> Option<Arc<dyn GrantService>> {
+    fn grant_service(&self) -> Option<Arc<dyn GrantService>> {
         self.0.asks.load(Ordering::Relaxed).then(|| self.0.clone() as Arc<dyn GrantService>)
     }
 }
