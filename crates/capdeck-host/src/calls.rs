@@ -31,7 +31,7 @@ use crate::{
     client_questions::ClientQuestions,
     consent::{self, ApprovalSource},
     flow::DataFlow,
-    long_result, meta_tools, operations, projection, raw,
+    gate, long_result, meta_tools, operations, projection, raw,
     spans::CallSpan,
     tasks::{self, TaskCall},
 };
@@ -123,8 +123,15 @@ async fn decide<'a>(
         let current = &resolved.request;
         let flow = flow_into(&resolved);
         let asking = flow.as_ref().filter(|flow| flow.asks);
-        let approval = consent::require_approval(&resolved, asking, &mut earlier).await;
-        let approval = approval.map_err(|error| CallRejection::of(&current.deck, call, error))?;
+        let refused = |error| CallRejection::of(&current.deck, call, error);
+        let asks = gate::requires_approval(&resolved).map_err(refused)?;
+        let approval = match asks || asking.is_some() {
+            true => {
+                let asking = consent::require_approval(&resolved, asking, &mut earlier);
+                asking.await.map_err(refused)?
+            }
+            false => ApprovalSource::Policy,
+        };
         if approval != ApprovalSource::Policy {
             confirm_definition(current, &resolved.capability).await;
         }

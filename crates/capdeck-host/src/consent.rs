@@ -15,7 +15,6 @@ use self::question::ApprovalAnswer;
 use crate::{
     ApprovalDuration, ApprovalError, ApprovalStore, Session, SessionScope, ToolRequest,
     approvals::ApprovalRequest, calls::ResolvedCall, deck_snapshot::DeckSnapshot, flow::DataFlow,
-    gate,
 };
 
 /// The consent of the person at the command line.
@@ -73,18 +72,15 @@ pub async fn is_asked_about(
         .map(|is_approved| !is_approved)
 }
 
-/// Lets a call pass that the gate allows or a person approves. `flow` is data of other capabilities that a person has to approve. `earlier` is
-/// what a person approved for this very request before the catalog was replaced; it holds as long as
-/// the question would be the same.
+/// Lets a call pass that the gate leaves to a person, once one approves it. `flow` is data of other
+/// capabilities that a person has to approve. `earlier` is what a person approved for this very
+/// request before the catalog was replaced; it holds as long as the question would be the same.
 pub(crate) async fn require_approval(
     resolved: &ResolvedCall<'_>,
     flow: Option<&DataFlow>,
     earlier: &mut Option<EarlierApproval>,
 ) -> Result<ApprovalSource, CallError> {
     let ResolvedCall { request, call, capability, tool } = resolved;
-    if !gate::requires_approval(resolved)? && flow.is_none() {
-        return Ok(ApprovalSource::Policy);
-    }
     let session = request.session();
     let mut asked = asked_call(session, capability, tool.as_deref(), call);
     asked.carries = flow.map(DataFlow::sources);

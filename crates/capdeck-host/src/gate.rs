@@ -1,7 +1,7 @@
 //! What may stop a call. Every path to a backend goes through here.
 //!
 //! [`require_offered`] decides about the capability. [`requires_approval`] decides about the tool, once it is known: by the
-//! client's scopes, its grants and the policy, and nothing else does. A person decides what is left (`consent.rs`).
+//! client's scopes, its grants and the policy, and nothing else does. A person is asked about what is left (`consent.rs`).
 
 mod required_scopes;
 

@@ -23,6 +23,7 @@ pub mod subscriptions;
 pub mod tasks;
 pub mod transparent;
 
+mod access_response;
 mod access_source;
 mod approvals;
 mod attach;
@@ -95,6 +96,10 @@ pub use capdeck_sandbox::{
     SessionId, TypeCheck, WorkerCommand, run_worker,
 };
 
+pub use access_response::{
+    AccessOutcome, AccessResponse, AccessTarget, ConnectionStatus, GrantConnection, GrantedTerms,
+    WaitingRequest,
+};
 pub use access_source::{
     AccessRequest, AccessSource, GrantOverrides, GrantService, RequestedGrant, SharedAccess,
 };

@@ -83,11 +83,10 @@ impl CapsuleMcpSession {
     async fn call_tool(&self, params: RawMembers) -> MethodResult {
         let (name, request) = params::tool_call(params)?;
         let CapsuleMcpClient { service, mount, .. } = self.client.as_ref();
-        let tool = CapsuleTool::named(&name)
-            .filter(|tool| tool.is_offered(mount, self.client.grant_tools()));
+        let (caller, grant_tools) = self.client.caller_and_tools();
+        let tool = CapsuleTool::named(&name).filter(|tool| tool.is_offered(mount, grant_tools));
         let tool =
             tool.ok_or_else(|| RpcError::invalid_params(format!("there is no tool `{name}`")))?;
-        let caller = self.client.caller();
         let grants = self.client.grant_service();
         let service = service.as_ref();
         let by = CapsuleToolContext { service, caller: &caller, mount, grants: grants.as_deref() };
