@@ -1,5 +1,6 @@
 //! Parts of a capsule's address space: prefixes on whole segments, and what a set of allowed and denied ones leaves.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::entry_uri::{EntryUri, UriError, UriProblem, check_path, check_scheme, checked_text};
@@ -9,7 +10,7 @@ use crate::entry_uri::{EntryUri, UriError, UriProblem, check_path, check_scheme,
 ///
 /// Case does not matter here. No two entries may differ in case alone, so a rule about `docs://secret` that let
 /// `docs://Secret` through would reveal, by the refusal to create it, what it hides.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct UriPrefix {
     text: String,
@@ -78,7 +79,7 @@ impl UriPrefix {
 checked_text!(UriPrefix);
 
 /// What an access reaches: everything that an allowed prefix covers and no denied one does.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct EntryScope {
     /// Empty means everything.
     #[serde(default, rename = "uri_prefixes", skip_serializing_if = "Vec::is_empty")]

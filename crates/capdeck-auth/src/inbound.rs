@@ -45,7 +45,7 @@ pub use self::{
         AuthorizationError, AuthorizationRequest, NewAuthorizationCode, PendingAuthorization,
         TokenRequestError,
     },
-    capsules::ExistingCapsule,
+    capsules::{CapsuleOwner, ExistingCapsule},
     clients::{
         ClientAuthMethod, ClientDocumentError, ClientKind, ClientMetadata, GrantRecipient,
         OAuthClient, PrincipalRecord, RegisteredClient, fetch_client_document,
@@ -67,7 +67,7 @@ pub use self::{
     options::{RegistryLifetimes, RegistryLimits, RegistryOptions},
     policy::{ApprovalMode, GrantPolicy, GrantRule, IpNetwork, RuleAction, RuleMatch},
     profile::{AccessProfile, ProfileTerms},
-    records::LastUseTime,
+    records::{LastUseTime, RecordCollection, RegistryRecord, RegistryRecords},
     redirect::RedirectPolicy,
     registry::{
         AccessGrantService, ApprovalService, CapsuleOwnerService, ClientService, EnrollmentService,
@@ -75,20 +75,17 @@ pub use self::{
     },
     requests::{BulkDenial, Grant, GrantRequest, NewRequest, RequestSource, RequestStatus},
     self_approval::{RequestOrigin, SelfApprovalLink},
-    sessions::{NewSession, OperatorSession, SignInPenalty},
+    sessions::{NewSession, OperatorSession, SessionRecord, SignInPenalty},
+    store::RegistryStore,
 };
 use self::{
     authorization::AuthorizationCode,
-    capsules::CapsuleOwner,
     credentials::{AccessCache, AccessTokenRecord, RefreshTokenRecord, UsedRefreshToken},
     decision::GrantTerms,
     event::AuditEvent,
     exchange::RenewalResponse,
     failures::SourceAddress,
     file_store::RegistryFileStore,
-    records::{RecordCollection, RegistryRecord, RegistryRecords},
     registry::{RegistryInner, RegistrySnapshot, RegistryTransaction, check_room},
-    sessions::SessionRecord,
-    store::RegistryStore,
     token::{HexDigits, TokenHash, TokenKind, new_id, random},
 };

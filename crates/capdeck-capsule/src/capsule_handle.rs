@@ -19,7 +19,6 @@ use self::scoped_store::ScopedStore;
 use crate::{
     AnchorProject, AnchorReport, AuditLogLine, AuditOutcome, BlobRef, CapsuleAccess, CapsuleAuthor,
     CapsuleInfo, ChangeAuthor, Entry, EntryUri, PrunedLines, Role, Store, StoreError,
-    audit::ChainedAuditLog,
     blocking::{blocking, finished},
     neutralise,
     search::EntrySearchPage,
@@ -38,7 +37,6 @@ const MAX_RECENT: usize = 20;
 pub struct CapsuleHandle {
     /// The steps of calls. Work of many steps, such as an export, uses them and is one line of the audit.
     pub(crate) entries: ScopedStore,
-    audit: Option<Arc<ChainedAuditLog>>,
 }
 
 /// What the audit says about a call besides its outcome.
@@ -76,13 +74,12 @@ impl CapsuleHandle {
         capsule: CapsuleInfo,
         store: Arc<dyn Store>,
         access: CapsuleAccess,
-        audit: Option<Arc<ChainedAuditLog>>,
         author: CapsuleAuthor,
         clock: WallClock,
     ) -> Self {
         let by = ChangeAuthor { author: Arc::new(author), role: access.role };
         let (capsule, access) = (Arc::new(capsule), Arc::new(access));
-        Self { entries: ScopedStore { capsule, store, access, by, clock, project: None }, audit }
+        Self { entries: ScopedStore { capsule, store, access, by, clock, project: None } }
     }
 
     /// With the project the caller works in: anchors are checked against it.
@@ -207,12 +204,9 @@ impl CapsuleHandle {
 
     /// Removes the files of days before one from the capsule's audit, for its owner.
     pub async fn prune_audit(&self, before: Date) -> Result<PrunedLines, StoreError> {
-        let audit = self.audit.clone();
-        let work = |entries: ScopedStore| async move {
+        let work = move |entries: ScopedStore| async move {
             entries.require(Role::Owner, "prune the audit")?;
-            let audit = audit.ok_or(StoreError::ReadOnly)?;
-            let pruned = blocking(move || audit.prune(before)).await;
-            pruned.flatten().map_err(StoreError::io("prune the audit"))
+            entries.store.prune_audit(before).await
         };
         self.audited("audit.prune", work, AuditNote::plain).await
     }
@@ -289,7 +283,7 @@ impl CapsuleHandle {
         let mut call = Box::pin(async move {
             // Those who only ask for what is in memory let others have their turn, too.
             tokio::task::coop::consume_budget().await;
-            handle.audit.as_deref().map_or(Ok(()), ChainedAuditLog::settle)?;
+            handle.entries.store.settle_audit()?;
             match work.await {
                 Ok(done) => {
                     let audit_note = note(&done);
@@ -322,8 +316,7 @@ impl CapsuleHandle {
         result: Result<(), &StoreError>,
         audit_note: AuditNote,
     ) -> Result<(), StoreError> {
-        let Some(audit) = &self.audit else { return Ok(()) };
-        let ScopedStore { access, by, .. } = &self.entries;
+        let ScopedStore { store, access, by, .. } = &self.entries;
         let outcome = match result {
             Ok(()) => AuditOutcome::Ok,
             Err(error) if error.is_denial() => AuditOutcome::Denied,
@@ -333,7 +326,7 @@ impl CapsuleHandle {
             }
             Err(_) => AuditOutcome::Error,
         };
-        audit.record(AuditLogLine {
+        store.record(AuditLogLine {
             role: Some(access.role),
             uri,
             version: audit_note.version,

@@ -18,7 +18,7 @@ const MAX_DESCRIPTION: usize = 1_000;
 const MAX_ID: usize = 40;
 
 /// A capsule as the registry knows it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CapsuleInfo {
     /// Made from the first name and never changed: it is part of addresses. A later capsule may have it again.
     pub id: String,
@@ -60,7 +60,7 @@ pub enum CapsuleVisibility {
 }
 
 /// What to change about a capsule.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CapsuleUpdate {
     #[serde(default)]

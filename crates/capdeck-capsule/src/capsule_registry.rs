@@ -17,8 +17,8 @@ use parking_lot::Mutex;
 
 use crate::{
     AccessEvent, AuditLogLine, AuditOutcome, CapsuleAccess, CapsuleAuthor, CapsuleHandle,
-    CapsuleInfo, CapsuleUpdate, FileStore, NameScope, PrunedLines, REGISTRY_LOG, StoreError,
-    StoreMode, StoreOptions,
+    CapsuleInfo, CapsuleUpdate, FileStoreFactory, NameScope, PrunedLines, REGISTRY_LOG, Store,
+    StoreError, StoreFactory, StoreMode, StoreOptions,
     audit::ChainedAuditLog,
     blocking::blocking,
     capsule_info::{self, RecordFile},
@@ -45,16 +45,17 @@ pub struct CapsuleRegistry {
 struct CapsuleRegistryInner {
     folder: PathBuf,
     options: StoreOptions,
-    disk: StoreDisk,
+    stores: Box<dyn StoreFactory>,
+    disk: Arc<StoreDisk>,
     boxes: RecordFile<CapsuleInfo>,
     shares: RecordFile<ShareRecord>,
     /// When shares were used that the file does not know of yet, by their ids.
     share_uses: Mutex<HashMap<String, Timestamp>>,
     /// The data folder's own audit; none where the folder is only read.
     audit: Option<ChainedAuditLog>,
-    open: Mutex<HashMap<String, Arc<tokio::sync::OnceCell<FileStore>>>>,
+    open: Mutex<HashMap<String, Arc<tokio::sync::OnceCell<Arc<dyn Store>>>>>,
     /// Locked as long as it is open.
-    lock: Mutex<Option<Arc<File>>>,
+    lock: Arc<Mutex<Option<Arc<File>>>>,
 }
 
 /// What a line of the registry is about.
@@ -105,7 +106,7 @@ impl CapsuleRegistry {
         self.inner.folder.join("logs")
     }
 
-    /// Waits for everything under way and lets the next process in. Sessions that are still held do nothing more.
+    /// Waits for everything in flight and lets the next process in. Sessions that are still held do nothing more.
     pub async fn close(&self) {
         let cells: Vec<_> = self.inner.open.lock().drain().map(|(_, cell)| cell).collect();
         for store in cells.iter().filter_map(|cell| cell.get()) {
@@ -149,26 +150,15 @@ impl CapsuleRegistry {
                     visibility: new.visibility.unwrap_or_default(),
                     created_at: now,
                 };
-                // A deletion that did not end leaves a folder without a record. No other capsule takes it over.
-                if inner.box_folder(&info.id).exists() {
-                    inner
-                        .set_aside(&info.id, now)
-                        .map_err(StoreError::io("set an earlier folder aside"))?;
-                }
                 made = Some(info.id.clone());
-                make_private_folder(&inner.root(&info.id))
-                    .map_err(StoreError::io("make the capsule's folder"))?;
+                inner.stores.create(&info.id, now)?;
                 capsules.push(info.clone());
                 Ok(info)
             });
             match (&created, made) {
                 (Ok(info), _) => *subject = AuditSubject::capsule(&info.id),
-                // Otherwise its name could not be used again. Both are empty.
-                (Err(_), Some(id)) => {
-                    for folder in [inner.root(&id), inner.box_folder(&id)] {
-                        fs::remove_dir(folder).ok();
-                    }
-                }
+                // Otherwise its name could not be used again.
+                (Err(_), Some(id)) => inner.stores.discard(&id),
                 (Err(_), None) => {}
             }
             created
@@ -196,22 +186,12 @@ impl CapsuleRegistry {
     }
 
     /// The store of a capsule, unfiltered. It is opened when it is first asked for.
-    pub async fn store(&self, id: &str) -> Result<FileStore, StoreError> {
+    pub async fn store(&self, id: &str) -> Result<Arc<dyn Store>, StoreError> {
         let id = self.find(id)?.id;
         self.inner.check_lock()?;
         let cell = Arc::clone(self.inner.open.lock().entry(id.clone()).or_default());
-        let (root, options, lock) =
-            (self.inner.root(&id), self.inner.options.clone(), self.inner.lock.lock().clone());
-        let open = || {
-            on_disk(move || {
-                // Made again it would be an empty capsule, open to everyone who had access to the one that was removed.
-                if !root.is_dir() {
-                    return Err(StoreError::FolderMissing { id, folder: root });
-                }
-                FileStore::open(&root, options, lock)
-            })
-        };
-        cell.get_or_try_init(open).await.cloned()
+        let inner = Arc::clone(&self.inner);
+        cell.get_or_try_init(|| on_disk(move || inner.stores.open(&id))).await.cloned()
     }
 
     /// A capsule for one caller: filtered by its access, recorded in the audit.
@@ -223,8 +203,8 @@ impl CapsuleRegistry {
     ) -> Result<CapsuleHandle, StoreError> {
         let info = self.find(id)?;
         let store = self.store(&info.id).await?;
-        let (audit, clock) = (store.audit(), self.inner.options.clock.clone());
-        Ok(CapsuleHandle::new(info, Arc::new(store), access, audit, author, clock))
+        let clock = self.inner.options.clock.clone();
+        Ok(CapsuleHandle::new(info, store, access, author, clock))
     }
 
     /// Records that a caller named a capsule that it does not reach, or that does not exist. The name is no part of it: it
@@ -250,7 +230,7 @@ impl CapsuleRegistry {
 
     /// The folder of a capsule's files, for tools that read them: export, verification, the audit.
     pub fn root(&self, id: &str) -> Result<PathBuf, StoreError> {
-        Ok(self.inner.root(&self.find(id)?.id))
+        Ok(FileStoreFactory::root(&self.inner.folder, &self.find(id)?.id))
     }
 
     /// Tries whether the data folder can be written. Nothing of it stays.
@@ -321,7 +301,10 @@ impl CapsuleRegistryInner {
                 .map_err(StoreError::io(format!("make `{}`", folder.display())))?;
             lock = Some(take_lock(folder)?);
         }
-        let disk = StoreDisk::new(temp, options.durability);
+        let lock = Arc::new(Mutex::new(lock.map(Arc::new)));
+        let disk = Arc::new(StoreDisk::new(temp, options.durability));
+        let stores =
+            FileStoreFactory::new(folder, options.clone(), Arc::clone(&disk), Arc::clone(&lock));
         let mut audit = None;
         if is_writable {
             disk.sweep().map_err(StoreError::io("remove unfinished files"))?;
@@ -336,9 +319,10 @@ impl CapsuleRegistryInner {
             share_uses: Mutex::default(),
             folder: folder.to_owned(),
             options,
+            stores: Box::new(stores),
             disk,
             open: Mutex::default(),
-            lock: Mutex::new(lock.map(Arc::new)),
+            lock,
         };
         if is_writable {
             inner.identify_capsules()?;
@@ -363,14 +347,6 @@ impl CapsuleRegistryInner {
 
     fn record(&self, line: AuditLogLine) -> Result<(), StoreError> {
         self.audit.as_ref().map_or(Ok(()), |audit| audit.record(line))
-    }
-
-    fn box_folder(&self, id: &str) -> PathBuf {
-        self.folder.join("boxes").join(id)
-    }
-
-    fn root(&self, id: &str) -> PathBuf {
-        self.box_folder(id).join(".capsol")
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::{fmt, io};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 macro_rules! error_codes {
     ($($(#[$meta:meta])* $variant:ident = $name:literal,)*) => {
         /// Why an operation on capsules failed.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "snake_case")]
         pub enum CapsuleErrorCode {
             $($(#[$meta])* $variant,)*

@@ -5,6 +5,7 @@ mod capsule_files;
 mod disk;
 mod engine;
 mod entry_cache;
+mod factory;
 mod frontmatter;
 mod journal;
 mod journal_record;
@@ -29,23 +30,26 @@ mod power_tests;
 use std::{fs::File, path::Path, sync::Arc};
 
 use async_trait::async_trait;
+use jiff::civil::Date;
 use tokio::sync::{Semaphore, broadcast, oneshot};
 
 pub(crate) use disk::StoreDisk;
 pub use disk::WriteDurability;
 pub(crate) use engine::StoreEngine;
+pub use factory::FileStoreFactory;
 pub(crate) use scan::find_problems;
 pub(crate) use signal_log::SignalLine;
 pub(crate) use version_files::{LoadedVersion, VersionIntegrity};
 
 use crate::{
-    BlobCollection, BlobContent, BlobId, CapsuleAuthor, ChangeAuthor, ChangeEvent, DeletedEntry,
-    Entry, EntryMeta, EntryScope, EntrySearchPage, EntryUri, IndexTiming, MemoryMap, MemoryOwner,
-    Scheme, SchemeCount, Signal, SignalPage, Store, StoreError, StoreOptions, StorePage,
-    StoreWrite, WriteOutcome,
+    AuditLogLine, BlobCollection, BlobContent, BlobId, CapsuleAuthor, ChangeAuthor, ChangeEvent,
+    DeletedEntry, Entry, EntryMeta, EntryScope, EntrySearchPage, EntryUri, IndexTiming, MemoryMap,
+    MemoryOwner, PrunedLines, Scheme, SchemeCount, Signal, SignalPage, Store, StoreError,
+    StoreOptions, StorePage, StoreWrite, VerifyProblem, VerifyReport, WriteOutcome,
     audit::ChainedAuditLog,
-    blocking::finished,
+    blocking::{blocking, finished},
     service::{ListQuery, PollSignalsRequest, SearchQuery},
+    verify::verify,
 };
 
 /// Threads that may wait for one capsule's disk at the same time.
@@ -76,12 +80,12 @@ impl FileStore {
     }
 
     /// The capsule's audit; none where it is only read.
-    pub(crate) fn audit(&self) -> Option<Arc<ChainedAuditLog>> {
-        self.engine.files.audit.clone()
+    fn audit(&self) -> Option<&Arc<ChainedAuditLog>> {
+        self.engine.files.audit.as_ref()
     }
 
-    /// Waits for everything under way, takes nothing more, and lets go of the lock.
-    pub(crate) async fn close(&self) {
+    /// Waits for everything in flight, takes nothing more, and lets go of the lock.
+    async fn finish(&self) {
         let all = self.running.acquire_many(MAX_BLOCKING_THREADS as u32).await;
         self.running.close();
         drop(all);
@@ -279,5 +283,31 @@ impl Store for FileStore {
 
     fn changes(&self) -> broadcast::Receiver<ChangeEvent> {
         self.engine.changes.subscribe()
+    }
+
+    fn record(&self, line: AuditLogLine) -> Result<(), StoreError> {
+        self.audit().map_or(Ok(()), |audit| audit.record(line))
+    }
+
+    fn settle_audit(&self) -> Result<(), StoreError> {
+        self.audit().map_or(Ok(()), |audit| audit.settle())
+    }
+
+    async fn prune_audit(&self, before: Date) -> Result<PrunedLines, StoreError> {
+        let audit = Arc::clone(self.audit().ok_or(StoreError::ReadOnly)?);
+        let pruned = blocking(move || audit.prune(before)).await;
+        pruned.flatten().map_err(StoreError::io("prune the audit"))
+    }
+
+    async fn verify(&self) -> Result<VerifyReport, StoreError> {
+        self.run(|engine| Ok(verify(engine))).await
+    }
+
+    fn left_out(&self) -> Vec<VerifyProblem> {
+        self.engine.state.read().problems.clone()
+    }
+
+    async fn close(&self) {
+        self.finish().await;
     }
 }

@@ -56,7 +56,7 @@ pub use entry::{
 };
 pub use error::StoreError;
 pub use error_code::CapsuleErrorCode;
-pub use file_store::{FileStore, WriteDurability};
+pub use file_store::{FileStore, FileStoreFactory, WriteDurability};
 pub use merge::{MergeProposal, WriteConflict, merge, unified_diff};
 pub use options::{AuditMode, IndexTiming, StoreLimits, StoreMode, StoreOptions};
 pub use page::{MAX_LIST_PAGE_SIZE, StorePage};
@@ -70,7 +70,7 @@ pub use share::{Share, ShareExpiry, ShareExpiryError, ShareToken};
 pub use signal::{MAX_SIGNAL_PAGE_SIZE, Signal, SignalPage};
 pub use store::{
     BlobCollection, BlobContent, ChangeAuthor, DeletedEntry, MemoryItem, MemoryMap, SchemeCount,
-    Store,
+    Store, StoreFactory,
 };
 pub use transfer::{
     ExistingEntryMode, ExportFormat, ExportReport, ImportMode, ImportOutcome, ImportReport,

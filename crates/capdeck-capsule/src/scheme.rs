@@ -37,7 +37,7 @@ const FOREIGN_SCHEMES: [&str; 21] = [
 const HOST_SCHEMES: [&str; 7] = ["capdeck", "capsol", "capsule", "capsules", "mcp", "skill", "ui"];
 
 /// A kind of entry in a capsule: its format and what its entries are offered as.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scheme {
     pub name: String,

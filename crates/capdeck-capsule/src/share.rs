@@ -20,7 +20,7 @@ const MAX_NAME: usize = 100;
 const DEFAULT_LIFETIME: SignedDuration = SignedDuration::from_hours(90 * 24);
 
 /// An access that a token opens.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Share {
     pub id: String,
     /// The id of the capsule, which a later capsule may have again.

@@ -39,7 +39,7 @@ pub struct Signal {
 }
 
 /// Signals in the order they were sent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SignalPage {
     pub signals: Vec<Signal>,
     /// Where to go on; give it to `ack` when the signals are dealt with.

@@ -1,17 +1,17 @@
 //! The seam to storage: what every store of a capsule can do, and what it promises.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use async_trait::async_trait;
-use jiff::Timestamp;
+use jiff::{Timestamp, civil::Date};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
 use crate::{
-    BlobId, BlobRef, CapsuleAuthor, ChangeEvent, Entry, EntryMeta, EntryScope, EntrySearchPage,
-    EntryUri, MemoryOwner, Role, Scheme, Signal, SignalPage, StoreError, StorePage, StoreWrite,
-    WriteOutcome,
+    AuditLogLine, BlobId, BlobRef, CapsuleAuthor, ChangeEvent, Entry, EntryMeta, EntryScope,
+    EntrySearchPage, EntryUri, MemoryOwner, PrunedLines, Role, Scheme, Signal, SignalPage,
+    StoreError, StorePage, StoreWrite, VerifyProblem, VerifyReport, WriteOutcome,
     service::{ListQuery, PollSignalsRequest, SearchQuery},
 };
 
@@ -37,7 +37,7 @@ use crate::{
 ///   counted nor found, and it moves no cursor.
 /// - **Separate.** Memory belongs to its owner: no key of one is visible to another.
 #[async_trait]
-pub trait Store: Send + Sync {
+pub trait Store: fmt::Debug + Send + Sync {
     /// The entry, in its current version or an older one.
     async fn read(&self, uri: &EntryUri, version: Option<u64>) -> Result<Entry, StoreError>;
 
@@ -138,6 +138,53 @@ pub trait Store: Send + Sync {
 
     /// Changes from now on. A subscriber that is too slow misses some and gets an error for them.
     fn changes(&self) -> broadcast::Receiver<ChangeEvent>;
+
+    /// Writes the audit line of a call that changed nothing; a change comes with its own. Writes none where the capsule is
+    /// only read.
+    fn record(&self, line: AuditLogLine) -> Result<(), StoreError>;
+
+    /// Fails while an earlier line is not written, where calls wait for that ([`crate::AuditMode::Strict`]).
+    fn settle_audit(&self) -> Result<(), StoreError>;
+
+    /// Removes the lines of days before one from the audit.
+    async fn prune_audit(&self, before: Date) -> Result<PrunedLines, StoreError>;
+
+    /// Checks that everything is there, and is what was written.
+    async fn verify(&self) -> Result<VerifyReport, StoreError>;
+
+    /// What could not be read when the store was opened and was left out.
+    fn left_out(&self) -> Vec<VerifyProblem>;
+
+    /// Waits for everything in flight and takes nothing more.
+    async fn close(&self);
+}
+
+/// Makes, opens and removes the stores of all capsules, by their ids. [`crate::FileStoreFactory`] has each in a folder.
+///
+/// The registry asks for one change at a time. The list of capsules, shares and the audit of both are the registry's own,
+/// and so is the question whether an id is free. Everything here blocks.
+pub trait StoreFactory: fmt::Debug + Send + Sync {
+    /// Makes the place of a new capsule, which is empty. What an unfinished removal left under the id is set aside.
+    fn create(&self, id: &str, now: Timestamp) -> Result<(), StoreError>;
+
+    /// Takes back a [`Self::create`] whose capsule could not be listed. Nothing that is not empty is removed.
+    fn discard(&self, id: &str);
+
+    /// Opens the store of a capsule. Fails if its place is gone: made again it would be an empty capsule, open to everyone
+    /// who had access to the one that was removed.
+    fn open(&self, id: &str) -> Result<Arc<dyn Store>, StoreError>;
+
+    /// Removes a capsule so that a person can put it back. A place that is gone is no error.
+    fn set_aside(&self, id: &str, now: Timestamp) -> Result<(), StoreError>;
+
+    /// Removes a capsule for good. A place that is gone is no error.
+    fn purge(&self, id: &str) -> Result<(), StoreError>;
+
+    /// How many capsules of this id were set aside.
+    fn count_set_aside(&self, id: &str) -> Result<usize, StoreError>;
+
+    /// Removes for good what was set aside of capsules of this id. Returns how many there were.
+    fn purge_set_aside(&self, id: &str) -> Result<usize, StoreError>;
 }
 
 /// Who changes something: named as the writer, and in the audit line of the change.
@@ -188,7 +235,7 @@ pub struct BlobContent {
 }
 
 /// What a collection of blobs removed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BlobCollection {
     pub removed: usize,
     pub bytes: u64,
@@ -196,7 +243,7 @@ pub struct BlobCollection {
 }
 
 /// One key of an agent's memory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryItem {
     pub key: String,
     pub value: String,

@@ -3,10 +3,11 @@
 use std::{collections::BTreeSet, fs, io};
 
 use capdeck_storage::list_folder;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AuditReport, BlobId, DeletedEntry, EntryUri, FileStore, StoreError,
+    AuditReport, BlobId, DeletedEntry, EntryUri, StoreError,
     audit::verify_audit,
     day_file,
     digest::sha256_hex,
@@ -14,7 +15,7 @@ use crate::{
 };
 
 /// What a check found.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VerifyReport {
     pub entries: usize,
     /// All versions of all entries, deleted ones included.
@@ -28,7 +29,7 @@ pub struct VerifyReport {
 }
 
 /// Something that is not as it should be.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VerifyProblem {
     /// An address, or a path below the capsule's folder.
     pub place: String,
@@ -42,20 +43,8 @@ impl VerifyReport {
     }
 }
 
-impl FileStore {
-    /// Reads every file of the capsule and checks it.
-    pub async fn verify(&self) -> Result<VerifyReport, StoreError> {
-        self.run(|engine| Ok(verify(engine))).await
-    }
-
-    /// What was left out when the capsule was opened. No file is read for it.
-    pub fn left_out(&self) -> Vec<VerifyProblem> {
-        self.engine.state.read().problems.clone()
-    }
-}
-
 /// What cannot be read is a problem of the report, and everything else is checked nevertheless.
-fn verify(engine: &StoreEngine) -> VerifyReport {
+pub(crate) fn verify(engine: &StoreEngine) -> VerifyReport {
     let report = VerifyReport { problems: find_problems(engine), ..VerifyReport::default() };
     let mut check = CapsuleCheck { engine, report, blobs: BTreeSet::new() };
     let uris: Vec<EntryUri> = engine.state.read().entries.keys().cloned().collect();

@@ -259,7 +259,7 @@ impl Printer {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TerminalPrompt(());
 
-/// The person, as far as a question needs one.
+/// The person, as far as a question needs one. A trait, because tests answer without a terminal.
 pub(crate) trait TerminalUser {
     /// Shows a line.
     fn say(&mut self, text: &str);

@@ -5,9 +5,8 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 use capdeck_access::Access;
 use futures_util::stream::BoxStream;
-use serde_json::Value;
 
-use crate::{CapsuleError, Role};
+use crate::{AccessResponse, CapsuleError, Role};
 
 /// Knows what one client may use now. A session asks with every request, so that a revoked grant is gone with the next
 /// one; the host itself stores no access.
@@ -16,7 +15,7 @@ pub trait AccessSource: fmt::Debug + Send + Sync {
     fn access(&self) -> Arc<Access>;
 
     /// Where the client requests more access, and decides about requests of others if it may.
-    fn grant_desk(&self) -> Option<Arc<dyn GrantService>> {
+    fn grant_service(&self) -> Option<Arc<dyn GrantService>> {
         None
     }
 
@@ -32,8 +31,8 @@ pub type SharedAccess = Arc<dyn AccessSource>;
 /// Requests of one client for access. The service knows its client; a request does not name it.
 #[async_trait]
 pub trait GrantService: fmt::Debug + Send + Sync {
-    /// Runs a request as far as the client may, and records it either way. Returns an object.
-    async fn run(&self, request: AccessRequest) -> Result<Value, CapsuleError>;
+    /// Runs a request as far as the client may, and records it either way.
+    async fn run(&self, request: AccessRequest) -> Result<AccessResponse, CapsuleError>;
 
     /// Records a request that could not be parsed.
     async fn record_invalid_request(&self);

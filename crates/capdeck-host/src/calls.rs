@@ -27,10 +27,11 @@ use self::{
 use crate::{
     RequestContext, SessionScope, ToolRoute,
     audit::TOOL_CALL,
+    capsules::call_capsules,
     client_questions::ClientQuestions,
     consent::{self, ApprovalSource},
     flow::DataFlow,
-    long_result, meta_tools, operations, projection, raw,
+    gate, long_result, meta_tools, operations, projection, raw,
     spans::CallSpan,
     tasks::{self, TaskCall},
 };
@@ -122,9 +123,15 @@ async fn decide<'a>(
         let current = &resolved.request;
         let flow = flow_into(&resolved);
         let asking = flow.as_ref().filter(|flow| flow.asks);
-        let approval = consent::require_approval(&resolved, asking, &mut earlier).await;
-        let approval =
-            approval.map_err(|error| CallRejection::for_call(&current.deck, call, error))?;
+        let refused = |error| CallRejection::for_call(&current.deck, call, error);
+        let asks = gate::requires_approval(&resolved).map_err(refused)?;
+        let approval = match asks || asking.is_some() {
+            true => {
+                let asking = consent::require_approval(&resolved, asking, &mut earlier);
+                asking.await.map_err(refused)?
+            }
+            false => ApprovalSource::Policy,
+        };
         if approval != ApprovalSource::Policy {
             confirm_definition(current, &resolved.capability).await;
         }
@@ -157,7 +164,7 @@ async fn make(resolved: &ResolvedCall<'_>, span: Option<&CallSpan>) -> raw::Answ
     let began = SystemTime::now();
     let outcome = match definition.backend {
         Backend::Caplets(_) => return call_member(request, capability, call).await,
-        Backend::Capsules => session.call_capsules(call, request.call).await,
+        Backend::Capsules => call_capsules(request, call).await,
         // A server that cannot be reached is an outcome of the call, too.
         _ => match request.lease(capability).await {
             Ok(lease) => {

@@ -10,6 +10,7 @@ mod tools;
 
 use capdeck_capsule::{CapsuleErrorCode, service::*};
 
+pub(crate) use self::capability::call_capsules;
 pub use self::{
     client_entries::{ClientEntries, unknown_cursor},
     entries::{EntryAddress, EntryCatalog, EntryNaming, EntryPage},

@@ -5,7 +5,7 @@ mod summary;
 
 use capdeck_backend::{CallContext, CallError, ErrorCode};
 use capdeck_catalog::{Capability, Tool, canonical, definition_digest, sha256_hex};
-use capdeck_definition::{Backend, PolicyEffect};
+use capdeck_definition::PolicyEffect;
 use jiff::Timestamp;
 use serde_json::{json, value::RawValue};
 
@@ -72,39 +72,24 @@ pub async fn is_asked_about(
         .map(|is_approved| !is_approved)
 }
 
-/// Lets a call pass that the client's scopes and grants give it, and that the policy allows or a
-/// person approves. `flow` is data of other capabilities that a person has to approve. `earlier` is
-/// what a person approved for this very request before the catalog was replaced; it holds as long as
-/// the question would be the same.
+/// Lets a call pass that the gate leaves to a person, once one approves it. `flow` is data of other
+/// capabilities that a person has to approve. `earlier` is what a person approved for this very
+/// request before the catalog was replaced; it holds as long as the question would be the same.
 pub(crate) async fn require_approval(
     resolved: &ResolvedCall<'_>,
     flow: Option<&DataFlow>,
     earlier: &mut Option<EarlierApproval>,
 ) -> Result<ApprovalSource, CallError> {
     let ResolvedCall { request, call, capability, tool } = resolved;
-    let (deck, tool) = (&request.deck, tool.as_deref());
-    // Capsules are granted by roles of their own.
-    if capability.definition.backend != Backend::Capsules {
-        deck.require_use(&call.capability)?;
+    let session = request.session();
+    let mut asked = asked_call(session, capability, tool.as_deref(), call);
+    asked.carries = flow.map(DataFlow::sources);
+    if let Some(earlier) = earlier.as_ref().filter(|earlier| earlier.call == asked) {
+        return Ok(earlier.approval);
     }
-    // A set's tool only leads to its member, where the call itself is decided.
-    if let Backend::Caplets(_) = capability.definition.backend {
-        return Ok(ApprovalSource::Policy);
-    }
-    match deck.effect_on(capability, &call.tool, tool) {
-        PolicyEffect::Deny => Err(deck.unknown_tool(capability, &call.tool)),
-        PolicyEffect::Allow if flow.is_none() => Ok(ApprovalSource::Policy),
-        PolicyEffect::Allow | PolicyEffect::Ask => {
-            let mut asked = asked_call(deck.session(), capability, tool, call);
-            asked.carries = flow.map(DataFlow::sources);
-            if let Some(earlier) = earlier.as_ref().filter(|earlier| earlier.call == asked) {
-                return Ok(earlier.approval);
-            }
-            let approval = ask(deck.session(), &asked, call.consent, request.call).await?;
-            *earlier = Some(EarlierApproval { call: asked, approval });
-            Ok(approval)
-        }
-    }
+    let approval = ask(session, &asked, call.consent, request.call).await?;
+    *earlier = Some(EarlierApproval { call: asked, approval });
+    Ok(approval)
 }
 
 async fn ask(

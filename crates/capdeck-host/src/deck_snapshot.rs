@@ -8,10 +8,8 @@
 use std::sync::Arc;
 
 use capdeck_backend::{CallError, ErrorCode};
-use capdeck_catalog::{
-    CallSubject, Capability, Catalog, RuleClearance, Tool, grants_tool, shell_word, tool_words,
-};
-use capdeck_definition::{Exposure, PinMode, PolicyEffect, SourceLayer};
+use capdeck_catalog::{Capability, Catalog, RuleClearance, Tool, shell_word, tool_words};
+use capdeck_definition::{Definition, Exposure, PinMode, PolicyEffect, SourceLayer};
 use serde_json::json;
 
 use crate::{Access, Session, SessionScope, ToolRoute, View, ViewPolicy, gate};
@@ -58,7 +56,13 @@ impl<'a> DeckSnapshot<'a> {
         self.session
     }
 
-    /// True while nothing replaced the catalog, and the client has the same grants.
+    /// The grants that the client had when the snapshot was taken; `None` for a client that needs none.
+    pub(crate) fn access(&self) -> Option<&Arc<Access>> {
+        self.access.as_ref()
+    }
+
+    /// True while nothing replaced the catalog, and the client has the same grants. Reads both again on purpose: a person
+    /// may have taken long to approve a call, and a grant that was revoked meanwhile must not be used by it.
     pub(crate) fn is_current(&self) -> bool {
         let session = self.session;
         Arc::ptr_eq(&self.base, &session.host.catalog()) && self.access == session.access()
@@ -67,6 +71,21 @@ impl<'a> DeckSnapshot<'a> {
     /// What this client may know.
     pub fn catalog(&self) -> &Arc<Catalog> {
         &self.seen
+    }
+
+    /// The definitions of the whole deck, also of what this client may not know. They say where secrets are.
+    pub(crate) fn definitions(&self) -> impl Iterator<Item = &Arc<Definition>> {
+        self.base.capabilities().map(|capability| &capability.definition)
+    }
+
+    /// True when both were taken from the same catalog.
+    pub(crate) fn is_same_deck(&self, other: &DeckSnapshot<'_>) -> bool {
+        Arc::ptr_eq(&self.base, &other.base)
+    }
+
+    /// The skills of a named view.
+    pub(crate) fn skills_of_view(&self, name: &str) -> &[String] {
+        self.base.parts().views.get(name).map(|view| view.skills.as_slice()).unwrap_or_default()
     }
 
     /// What this client is shown of it.
@@ -111,18 +130,6 @@ impl<'a> DeckSnapshot<'a> {
         self.seen.tool(&capability, &tool).cloned()
     }
 
-    /// Refuses to make a capability work for a client that may only look at the deck.
-    pub(crate) fn require_use(&self, id: &str) -> Result<(), CallError> {
-        match &self.access {
-            Some(access) if !access.may_call => {
-                let message = format!("`{id}` may be looked at here, but not used");
-                Err(CallError::new(ErrorCode::Denied, message)
-                    .hint("ask the person who runs the host for an access that may call"))
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// The scope of the session that took the snapshot.
     pub(crate) fn scope(&self) -> &SessionScope {
         &self.session.scope
@@ -142,24 +149,8 @@ impl<'a> DeckSnapshot<'a> {
         }
     }
 
-    /// What the policy says about a tool for this client. What was not granted to it is denied.
-    pub(crate) fn effect_on(
-        &self,
-        capability: &Capability,
-        name: &str,
-        tool: Option<&Tool>,
-    ) -> PolicyEffect {
-        let ids = self.seen.with_sets(capability);
-        if let Some(access) = &self.access
-            && !grants_tool(&access.deck, capability, &ids, name)
-        {
-            return PolicyEffect::Deny;
-        }
-        let subject = CallSubject { capabilities: &ids, tool: name, definition: tool };
-        self.clearance().rule_on(&self.seen.config().policy, &subject).effect
-    }
-
-    fn clearance(&self) -> RuleClearance {
+    /// Which rules of the policy may be about this client.
+    pub(crate) fn clearance(&self) -> RuleClearance {
         RuleClearance::for_client(&self.seen.config().policy, &self.session.names())
     }
 

@@ -1,11 +1,20 @@
 //! What may stop a call. Every path to a backend goes through here.
+//!
+//! [`require_offered`] decides about the capability. [`requires_approval`] decides about the tool, once it is known: by the
+//! client's scopes, its grants and the policy, and nothing else does. A person is asked about what is left (`consent.rs`).
+
+mod required_scopes;
 
 use std::sync::Arc;
 
 use capdeck_backend::{CallError, ErrorCode, SignIn};
-use capdeck_catalog::{Capability, CapabilityStatus, Catalog, HiddenReason, shell_word};
+use capdeck_catalog::{
+    CallSubject, Capability, CapabilityStatus, Catalog, HiddenReason, Tool, grants_tool, shell_word,
+};
+use capdeck_definition::{Backend, PolicyEffect};
 
-use crate::deck_snapshot::DeckSnapshot;
+pub use self::required_scopes::capsule_scope;
+use crate::{calls::ResolvedCall, deck_snapshot::DeckSnapshot};
 
 /// The capability of this id, if the client may use it; otherwise why not and what to do. With a
 /// tool, a refusal names the command that calls it.
@@ -35,6 +44,55 @@ pub(crate) fn require_offered(
     match deck.may_see(capability) {
         true => Ok(capability.clone()),
         false => Err(not_offered(id, tool)),
+    }
+}
+
+/// Whether a call needs the approval of a person; an error when the client's scopes, its grants or the policy deny it.
+pub(crate) fn requires_approval(resolved: &ResolvedCall<'_>) -> Result<bool, CallError> {
+    let ResolvedCall { request, call, capability, tool } = resolved;
+    let deck = &request.deck;
+    match capability.definition.backend {
+        // Capsules are granted by roles of their own.
+        Backend::Capsules => {}
+        // A set's tool only leads to its member, where the call itself is decided.
+        Backend::Caplets(_) => return deck.require_use(&call.capability).map(|()| false),
+        _ => deck.require_use(&call.capability)?,
+    }
+    match deck.effect_on(capability, &call.tool, tool.as_deref()) {
+        PolicyEffect::Deny => Err(deck.unknown_tool(capability, &call.tool)),
+        PolicyEffect::Ask => Ok(true),
+        PolicyEffect::Allow => Ok(false),
+    }
+}
+
+impl DeckSnapshot<'_> {
+    /// Refuses to make a capability work for a client that may only look at the deck.
+    pub(crate) fn require_use(&self, id: &str) -> Result<(), CallError> {
+        match self.access() {
+            Some(access) if !access.may_call => {
+                let message = format!("`{id}` may be looked at here, but not used");
+                Err(CallError::new(ErrorCode::Denied, message)
+                    .hint("ask the person who runs the host for an access that may call"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What the policy says about a tool for this client. What was not granted to it is denied.
+    pub(crate) fn effect_on(
+        &self,
+        capability: &Capability,
+        name: &str,
+        tool: Option<&Tool>,
+    ) -> PolicyEffect {
+        let ids = self.catalog().with_sets(capability);
+        if let Some(access) = self.access()
+            && !grants_tool(&access.deck, capability, &ids, name)
+        {
+            return PolicyEffect::Deny;
+        }
+        let subject = CallSubject { capabilities: &ids, tool: name, definition: tool };
+        self.clearance().rule_on(&self.catalog().config().policy, &subject).effect
     }
 }
 

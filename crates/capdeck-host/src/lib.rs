@@ -23,6 +23,7 @@ pub mod subscriptions;
 pub mod tasks;
 pub mod transparent;
 
+mod access_response;
 mod access_source;
 mod approvals;
 mod attach;
@@ -56,7 +57,6 @@ mod raw;
 mod redact;
 mod report;
 mod request_context;
-mod required_scopes;
 mod server_eras;
 mod session;
 mod session_connections;
@@ -96,6 +96,10 @@ pub use capdeck_sandbox::{
     SessionId, TypeCheck, WorkerCommand, run_worker,
 };
 
+pub use access_response::{
+    AccessOutcome, AccessResponse, AccessTarget, ConnectionStatus, GrantConnection, GrantedTerms,
+    WaitingRequest,
+};
 pub use access_source::{
     AccessRequest, AccessSource, GrantOverrides, GrantService, RequestedGrant, SharedAccess,
 };
@@ -113,7 +117,7 @@ pub use consent::{CallConsent, is_asked_about};
 pub use deck_snapshot::DeckSnapshot;
 pub use durable::seal_key;
 pub use flow::FlowGuard;
-pub use gate::sign_in;
+pub use gate::{capsule_scope, sign_in};
 pub use health::{HealthStatus, LastFailure};
 pub use host::{Host, HostEvent, HostSettings};
 pub use journal::{
@@ -129,7 +133,6 @@ pub use report::{
     known_capability, list_items, pin_changes, pin_items, tool_item, tools_with_hidden_text,
 };
 pub use request_context::RequestContext;
-pub use required_scopes::capsule_scope;
 pub use search::{DeckSearchResults, ToolQuery};
 pub use session::{Session, SessionContinuity, SessionScope, SessionSettings};
 pub use setup::SetupState;

@@ -219,7 +219,7 @@ async fn call_tool(request: &RequestContext<'_>, outer: ToolRequest) -> raw::Ans
 
 fn with_spoken_name(request: &RequestContext<'_>, id: &str, error: CallError) -> CallError {
     // The name may come from a list that was read since the request began.
-    match nearest_of(&error).map(|near| request.session().view().spoken_name(id, near)) {
+    match nearest_of(&error).map(|near| request.renewed().deck.view().spoken_name(id, near)) {
         Some(near) => {
             error.hint(format!("did you mean `{near}`?")).data(json!({ "nearest": near }))
         }

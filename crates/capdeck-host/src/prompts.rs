@@ -8,7 +8,7 @@ use crate::{RequestContext, View, forward::forward, listing, raw};
 
 /// Gets a listed prompt. `params` are the client's own, with the listed name.
 pub async fn get(request: &RequestContext<'_>, name: &str, mut params: RawMembers) -> raw::Answer {
-    if let Some(entries) = request.session().entries()
+    if let Some(entries) = request.deck.entries()
         && let Some(got) = entries.prompt(name, &params, request.call).await
     {
         return got;
@@ -24,7 +24,7 @@ pub async fn get(request: &RequestContext<'_>, name: &str, mut params: RawMember
 
 /// Completes an argument of a listed prompt or template.
 pub async fn complete(request: &RequestContext<'_>, mut params: RawMembers) -> raw::Answer {
-    if let Some(entries) = request.session().entries()
+    if let Some(entries) = request.deck.entries()
         && let Some(completed) = entries.complete(&params, request.call).await
     {
         return completed;

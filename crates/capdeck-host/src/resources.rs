@@ -22,7 +22,7 @@ pub async fn read(request: &RequestContext<'_>, uri: &str, mut params: RawMember
     {
         return read;
     }
-    let entries = request.session().entries();
+    let entries = request.deck.entries();
     if let Some(entries) = &entries
         && let Some(read) = entries.read_named(uri, request.call).await
     {

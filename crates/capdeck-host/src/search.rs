@@ -90,9 +90,8 @@ pub(crate) async fn find_among(
         .map_err(|error| {
             CallError::invalid_request(error.to_string()).hint("start without a cursor")
         })?;
-    let session = request.session();
-    let entries = match cursor.is_none() && session.searches_entries(within, &allowed) {
-        true => session.search_entries(words).await,
+    let entries = match cursor.is_none() && deck.searches_entries(within, &allowed) {
+        true => deck.search_entries(words).await,
         false => Vec::new(),
     };
     let unavailable = unavailable.into_iter().map(|(id, error)| (id.to_string(), error)).collect();

@@ -166,6 +166,11 @@ impl Session {
         &self.principal
     }
 
+    /// The capsule that this client mounted.
+    pub fn mounted_capsule(&self) -> Option<String> {
+        self.mount.mounted()
+    }
+
     /// The catalog in force for this client, without denied and blocked tools.
     pub fn catalog(&self) -> Arc<Catalog> {
         let (names, access) = (self.names(), self.access());

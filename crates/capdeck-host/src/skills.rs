@@ -40,7 +40,7 @@ pub async fn list(request: &RequestContext<'_>) -> Vec<Value> {
             }
         }
     }
-    if let Some(entries) = request.session().entries() {
+    if let Some(entries) = request.deck.entries() {
         all.extend(entries.skills().await);
     }
     all
@@ -68,7 +68,7 @@ pub(crate) async fn read_file(
             None => Err(not_found(format!("there is no resource `{uri}`"))),
         });
     }
-    if let Some(entries) = request.session().entries()
+    if let Some(entries) = request.deck.entries()
         && let Some(read) = entries.read_skill(uri, request.call).await
     {
         return Some(read);
@@ -108,9 +108,7 @@ pub async fn read_folder(request: &RequestContext<'_>, uri: &str) -> Result<Vec<
 fn own_skills(deck: &DeckSnapshot<'_>) -> Vec<DeckSkill> {
     let mut all = files::read_all(&deck.session().host);
     if let SessionScope::Deck(ViewPolicy { view: Some(name), .. }) = deck.scope() {
-        let catalog = deck.session().host.catalog();
-        let view = catalog.parts().views.get(&**name);
-        let named = view.map(|view| view.skills.as_slice()).unwrap_or_default();
+        let named = deck.skills_of_view(name);
         all.retain(|skill| {
             skill.is_built_in() || named.iter().any(|id| skill.name() == Some(id.as_str()))
         });

@@ -17,7 +17,7 @@ use serde_json::json;
 pub use self::trace_parent::TraceParent;
 use crate::{Host, ToolRequest, raw};
 
-/// Receives finished spans.
+/// Receives finished spans. A trait, because spans leave over HTTP, which this crate does not know.
 pub trait SpanSink: fmt::Debug + Send + Sync {
     /// Receives one span. Must not block.
     fn record(&self, span: TraceSpan);

@@ -14,19 +14,18 @@ use capdeck_auth::inbound::{
     RegistryError, RequestDecision, Role,
 };
 use capdeck_host::{
-    AccessRequest, AccessSource, CapsuleAccess, CapsuleAuthor, CapsuleCall, CapsuleCaller,
-    CapsuleError, CapsuleErrorCode, CapsuleInfo, CapsuleService, CapsuleServiceExt as _,
-    CapsuleSummary, CapsuleUpdate, CapsuleVisibility, CreateCapsuleRequest, GrantService,
-    ListCapsulesRequest, NameScope, PurgeCapsuleRequest, find_capsule,
+    AccessRequest, AccessResponse, AccessSource, CapsuleAccess, CapsuleAuthor, CapsuleCall,
+    CapsuleCaller, CapsuleError, CapsuleErrorCode, CapsuleInfo, CapsuleService,
+    CapsuleServiceExt as _, CapsuleSummary, CapsuleUpdate, CapsuleVisibility, CreateCapsuleRequest,
+    GrantService, ListCapsulesRequest, NameScope, PurgeCapsuleRequest, find_capsule,
 };
 use futures_util::{
     StreamExt as _,
     stream::{self, BoxStream},
 };
-use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 
-type GrantResult<T = Value> = Result<T, GrantRefusal>;
+type GrantResult<T = AccessResponse> = Result<T, GrantRefusal>;
 
 /// The grants of one connection. What it may do is read from them with every request.
 pub(crate) struct RegistryGrantService {
@@ -74,7 +73,7 @@ impl RegistryGrantService {
 
 #[async_trait]
 impl GrantService for RegistryGrantService {
-    async fn run(&self, request: AccessRequest) -> Result<Value, CapsuleError> {
+    async fn run(&self, request: AccessRequest) -> Result<AccessResponse, CapsuleError> {
         let action = action(&request);
         let result = match request {
             AccessRequest::RequestAccess { capsule, role, reason } => {
@@ -102,7 +101,7 @@ impl GrantService for RegistryGrantService {
             }
         };
         match result {
-            Ok(answer) => Ok(answer),
+            Ok(response) => Ok(response),
             Err(GrantRefusal::Here(error)) => {
                 self.record_audit(action, Some(&error)).await;
                 Err(into_failure(&error))
@@ -233,7 +232,7 @@ impl AccessSource for CredentialAccess {
         self.registry.access(&self.client.credential).unwrap_or_else(revoked)
     }
 
-    fn grant_desk(&self) -> Option<Arc<dyn GrantService>> {
+    fn grant_service(&self) -> Option<Arc<dyn GrantService>> {
         let capsules = KnownCapsules::new(self.capsules.clone()?, &self.client);
         let (registry, client) = (self.registry.clone(), Arc::clone(&self.client));
         Some(Arc::new(RegistryGrantService { registry, client, address: self.address, capsules }))
@@ -373,7 +372,7 @@ impl RegistryGrantService {
             }
             return Err(error.into());
         }
-        Ok(json!({ "capsule": owned(made) }))
+        Ok(AccessResponse::Capsule { capsule: Box::new(owned(made)) })
     }
 
     pub(super) async fn update_capsule(
@@ -389,7 +388,7 @@ impl RegistryGrantService {
         }
         let update = CapsuleUpdate { name, description, visibility: None };
         let changed = self.capsules.ask_for_name(Some(&key), update, &access).await?;
-        Ok(json!({ "capsule": owned(changed) }))
+        Ok(AccessResponse::Capsule { capsule: Box::new(owned(changed)) })
     }
 }
 

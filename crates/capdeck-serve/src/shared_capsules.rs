@@ -88,7 +88,7 @@ enum Route {
     Other(Arc<RemoteCapsules>),
 }
 
-/// The task that answers others, and how many requests of this process are under route.
+/// The task that answers others, and how many requests of this process are in flight.
 #[derive(Debug)]
 struct FolderOwnership {
     requests: AtomicUsize,
@@ -153,7 +153,7 @@ impl CapsuleService for SharedCapsuleService {
                         self.0.release(local, ownership).await;
                     }
                     match answer {
-                        // It was let go while this request was on its route.
+                        // It was let go while this request was in flight.
                         Err(error)
                             if error.code == CapsuleErrorCode::Closed
                                 && !self.0.stop.is_cancelled() =>
@@ -259,7 +259,7 @@ impl SharedServiceState {
         if let Route::Own(_, ownership) = &*route
             && ownership.reads_since.is_some_and(is_over)
         {
-            // Requests under route keep their own clone until they are done.
+            // Requests in flight keep their own clone until they are done.
             *route = Route::Unknown;
         }
         if matches!(&*route, Route::Unknown) {
@@ -347,7 +347,7 @@ impl SharedServiceState {
         Route::Own(local, Arc::new(FolderOwnership { requests, stop, task, reads_since: None }))
     }
 
-    /// Lets the folder go after a request, unless another one of this process is under route.
+    /// Lets the folder go after a request, unless another one of this process is in flight.
     async fn release(&self, local: &LocalCapsuleService, ownership: &Arc<FolderOwnership>) {
         let mut route = self.route.lock().await;
         if let Route::Own(_, current) = &*route
@@ -402,6 +402,7 @@ impl SharedServiceState {
     }
 
     fn socket(&self) -> PathBuf {
+        // Processes of other versions look for it under this name.
         self.settings.folder.join("desk.sock")
     }
 
@@ -425,7 +426,7 @@ impl SharedServiceState {
     }
 }
 
-/// A request of this process is under route.
+/// A request of this process in flight.
 struct LocalRequestGuard(Arc<FolderOwnership>);
 
 impl LocalRequestGuard {

@@ -15,7 +15,7 @@ use super::{
 /// The operator that a capsule belongs to. Capsules are named by their keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct CapsuleOwner {
+pub struct CapsuleOwner {
     pub(super) capsule: String,
     pub(super) operator: String,
 }

@@ -74,7 +74,8 @@ impl EventSubject {
     }
 }
 
-/// Keeps one line for every event.
+/// Keeps one line for every event. A trait, because the lines go to the audit of the capsules, which this crate does not
+/// know.
 pub trait AuditSink: fmt::Debug + Send + Sync {
     /// Writes the line. Called once for every change, after it is on disk, and once for every refusal; it may block.
     fn record(&self, event: &RegistryEvent);

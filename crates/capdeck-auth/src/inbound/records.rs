@@ -17,7 +17,9 @@ use super::{
     OAuthClient, Operator, PrincipalRecord, RegistryError, RegistryResult, SessionRecord,
 };
 
-pub(super) trait RegistryRecord: Clone + Serialize + DeserializeOwned {
+/// A record with an id.
+pub trait RegistryRecord: Clone + Serialize + DeserializeOwned {
+    /// The word that people use for it.
     const NAME: &'static str;
 
     fn id(&self) -> &str;
@@ -25,11 +27,11 @@ pub(super) trait RegistryRecord: Clone + Serialize + DeserializeOwned {
 
 /// All records of one kind by id. Copies are cheap; the first change of a copy makes it a real one.
 #[derive(Debug)]
-pub(super) struct RecordCollection<T>(Arc<BTreeMap<String, T>>);
+pub struct RecordCollection<T>(Arc<BTreeMap<String, T>>);
 
 impl<T: RegistryRecord> RecordCollection<T> {
     /// A collection of stored records; the error is an id that is there twice.
-    pub(super) fn new(records: Vec<T>) -> Result<Self, String> {
+    pub fn new(records: Vec<T>) -> Result<Self, String> {
         let mut map = BTreeMap::new();
         for record in records {
             let id = record.id().to_owned();
@@ -70,7 +72,7 @@ impl<T: RegistryRecord> RecordCollection<T> {
     }
 
     /// Whether nothing was changed since one became a copy of the other.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
+    pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || (self.is_empty() && other.is_empty())
     }
 }
@@ -118,9 +120,9 @@ macro_rules! define_records {
     ($($field:ident: $record:ty[$id:ident] = $name:literal),*) => {
         /// All records of a registry. Copies share what is not changed.
         #[derive(Debug, Clone, Default)]
-        pub(super) struct RegistryRecords {
-            $(pub(super) $field: RecordCollection<$record>,)*
-            pub(super) policy: Arc<GrantPolicy>,
+        pub struct RegistryRecords {
+            $(pub $field: RecordCollection<$record>,)*
+            pub policy: Arc<GrantPolicy>,
         }
 
         impl RegistryRecords {

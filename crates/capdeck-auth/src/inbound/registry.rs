@@ -82,14 +82,21 @@ impl Registry {
         folder: impl Into<PathBuf>,
         options: RegistryOptions,
     ) -> Result<Self, OpenRegistryError> {
-        let mut store = RegistryFileStore::new(folder.into());
+        Self::open_store(Box::new(RegistryFileStore::new(folder.into())), options)
+    }
+
+    /// Opens the registry whose records are in a store.
+    pub fn open_store(
+        mut store: Box<dyn RegistryStore>,
+        options: RegistryOptions,
+    ) -> Result<Self, OpenRegistryError> {
         let records = store.refresh()?.unwrap_or_default();
         let (events, _) = broadcast::channel(EVENT_BACKLOG);
         let inner = Arc::new(RegistryInner {
             volatile: TransientState::new(&options),
             options,
             state: RwLock::new(Arc::new(RegistrySnapshot::new(records))),
-            store: Mutex::new(Box::new(store)),
+            store: Mutex::new(store),
             accesses: AccessCache::default(),
             events,
         });

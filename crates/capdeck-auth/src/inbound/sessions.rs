@@ -19,7 +19,7 @@ use crate::{ProviderIdentity, Secret};
 /// A session as it is kept: without what opens it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SessionRecord {
+pub struct SessionRecord {
     pub(super) id: String,
     pub(super) operator: String,
     pub(super) created_at: Timestamp,

@@ -20,7 +20,7 @@ use super::{OpenRegistryError, RegistryRecords, RegistryResult};
 ///
 /// The records differ in the collections that are not the same ([`super::RecordCollection::is_same`]), and there in the records with
 /// another value under their id; a store may write whole collections or single records.
-pub(super) trait RegistryStore: fmt::Debug + Send {
+pub trait RegistryStore: fmt::Debug + Send {
     /// The newest records, if they are others than those of the last refresh or commit. Called when the registry is opened and
     /// before every transaction. A place that does not exist yet has no records and is not made for this.
     fn refresh(&mut self) -> Result<Option<RegistryRecords>, OpenRegistryError>;

@@ -206,6 +206,8 @@ fn embedded(high: u16, low: u16) -> AddressClass {
     }
 }
 
+/// Finds the addresses of a name. A trait, because tests give a name another address with each question, which the
+/// system's resolver cannot be made to do.
 #[async_trait::async_trait]
 pub trait NameResolver: Debug + Send + Sync {
     async fn addresses(&self, name: &str) -> io::Result<Vec<IpAddr>>;

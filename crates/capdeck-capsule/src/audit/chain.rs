@@ -3,6 +3,7 @@
 use std::{fs::File, io, path::PathBuf};
 
 use jiff::{Timestamp, civil::Date};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -31,7 +32,7 @@ pub(super) struct AuditChain {
 }
 
 /// What became of old lines.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PrunedLines {
     pub files: usize,
     pub lines: u64,

@@ -97,7 +97,7 @@ impl AuditLogLine {
 }
 
 /// Something that was decided about who may use what. It holds ids and no secrets.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AccessEvent {
     /// `grant.approve`, `credential.issue`, `login.fail`, …
     pub action: String,

@@ -6,6 +6,7 @@ use std::{
     path::Path,
 };
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -15,7 +16,7 @@ use super::{
 use crate::{day_file, digest::sha256_hex};
 
 /// What a check of an audit trail found.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditReport {
     pub lines: u64,
     /// The number of the first line: more than 1 when older lines were pruned.
@@ -30,7 +31,7 @@ pub struct AuditReport {
 }
 
 /// A place where the trail was changed or is damaged.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditProblem {
     pub file: String,
     /// Counted from 1; 0 when it is about the file as a whole.

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{AuditNote, CapsuleHandle, ScopedStore};
 use crate::{Entry, EntryUri, StoreError, service::*, trust::one_line};
 
 /// A prompt as it is listed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EntryPrompt {
     /// The path of the entry with `.` for `/`.
     pub name: String,
@@ -19,7 +20,7 @@ pub struct EntryPrompt {
 }
 
 /// A place in a prompt's text, written `{{name}}`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PromptArgument {
     pub name: String,
     #[serde(default)]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -12,9 +13,10 @@ use super::{
 };
 use crate::{AccessEvent, CapsuleHandle, CapsuleInfo, CapsuleUpdate, Share};
 
-/// A request with the response that belongs to it.
-pub trait CapsuleCall: Into<CapsuleOperation> + Send {
-    type Response: Serialize + Send;
+/// A request with the response that belongs to it. Both have a schema, so that each operation can be described wherever it
+/// is offered.
+pub trait CapsuleCall: Into<CapsuleOperation> + Serialize + JsonSchema + Send {
+    type Response: Serialize + JsonSchema + Send;
 
     /// The response to this operation; `None` for that of another one.
     fn response(response: CapsuleResponse) -> Option<Self::Response>;
@@ -40,14 +42,14 @@ macro_rules! operations {
     };
     ($($repeat:ident $by:ident $name:ident($request:ty) -> $response:ty = $function:path,)*) => {
         /// One operation. Those about capsules as a whole take no capsule in the request.
-        #[derive(Clone, Serialize, Deserialize)]
+        #[derive(Clone, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "snake_case")]
         pub enum CapsuleOperation {
             $($name($request),)*
         }
 
         /// What an operation responds with.
-        #[derive(Debug, Serialize, Deserialize)]
+        #[derive(Debug, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "snake_case")]
         pub enum CapsuleResponse {
             $($name($response),)*
@@ -168,5 +170,41 @@ impl CapsuleCall for CapsuleOperation {
 impl fmt::Debug for CapsuleOperation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schemars::schema_for;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn schema<T: JsonSchema>() -> Value {
+        schema_for!(T).to_value()
+    }
+
+    /// The names of the operations in a schema that has one member for each.
+    fn operations(schema: &Value) -> Vec<String> {
+        let variants = schema["oneOf"].as_array().unwrap();
+        let named = variants.iter().flat_map(|variant| variant["properties"].as_object().unwrap());
+        let described = named.inspect(|(name, schema)| assert!(schema.is_object(), "{name}"));
+        described.map(|(name, _)| name.clone()).collect()
+    }
+
+    #[test]
+    fn every_operation_has_a_schema_on_both_sides() {
+        let requests = operations(&schema::<CapsuleOperation>());
+        assert!(requests.contains(&"write".to_owned()), "{requests:?}");
+        assert_eq!(requests, operations(&schema::<CapsuleResponse>()));
+    }
+
+    /// Checked texts are texts where they leave the process.
+    #[test]
+    fn checked_texts_have_the_schema_of_texts() {
+        let access = schema::<crate::CapsuleAccess>();
+        assert_eq!(access["$defs"]["UriPrefix"]["type"], json!("string"), "{access}");
+        let deleted = schema::<crate::DeletedEntry>();
+        assert!(deleted.to_string().contains(r#""type":"string""#), "{deleted}");
     }
 }

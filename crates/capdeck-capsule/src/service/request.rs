@@ -18,7 +18,7 @@ macro_rules! plain_requests {
     ($($(#[$doc:meta])* $name:ident,)*) => {
         $(
             $(#[$doc])*
-            #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+            #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
             pub struct $name;
         )*
     };
@@ -54,7 +54,7 @@ plain_requests! {
 }
 
 /// Lists all capsules that the caller reaches.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ListCapsulesRequest {
     /// Opens every capsule to count its entries.
     pub with_counts: bool,
@@ -79,7 +79,7 @@ impl CreateCapsuleRequest {
 }
 
 /// Reads an entry.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ReadRequest {
     pub uri: String,
     /// Absent: the current version.
@@ -88,7 +88,7 @@ pub struct ReadRequest {
 }
 
 /// How much of an entry to respond with.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReadBody {
     /// The body, and the text with its bands.
@@ -99,7 +99,7 @@ pub enum ReadBody {
 }
 
 /// Which entries to list.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListQuery {
     #[serde(default)]
@@ -123,7 +123,7 @@ pub struct ListQuery {
 }
 
 /// What to search for.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SearchQuery {
     /// Plain words; `"…"` is a phrase that must occur, `begin*` matches longer words.
@@ -152,13 +152,13 @@ pub struct SearchQuery {
 }
 
 /// Lists all versions of an entry.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryRequest {
     pub uri: String,
 }
 
 /// Compares two versions of an entry.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct DiffRequest {
     pub uri: String,
     pub from: u64,
@@ -167,37 +167,37 @@ pub struct DiffRequest {
 }
 
 /// Renders a prompt with its arguments.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct PromptRequest {
     pub name: String,
     pub arguments: BTreeMap<String, String>,
 }
 
 /// Reads the file of one skill.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SkillRequest {
     pub name: String,
 }
 
 /// Reads the binary payload of an entry.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ReadBlobRequest {
     pub uri: String,
     pub version: Option<u64>,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AddSchemeRequest {
     pub scheme: Scheme,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RemoveSchemeRequest {
     pub name: String,
 }
 
 /// What to write.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct WriteRequest {
     pub uri: String,
     /// Absent: `patch` when there are steps, else `replace` for writers and `create` for appenders.
@@ -216,7 +216,7 @@ pub struct WriteRequest {
 }
 
 /// What a write does with an entry that exists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WriteMode {
     Create,
@@ -225,7 +225,7 @@ pub enum WriteMode {
 }
 
 /// The binary payload of a write.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WriteBlob {
     /// New bytes, in base64.
@@ -237,7 +237,7 @@ pub enum WriteBlob {
 }
 
 /// Writes an old version again, as a new one.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RestoreRequest {
     pub uri: String,
     pub version: u64,
@@ -245,14 +245,14 @@ pub struct RestoreRequest {
 }
 
 /// Deletes an entry; it can be restored until it is purged.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct DeleteRequest {
     pub uri: String,
     pub if_version: Option<u64>,
 }
 
 /// Removes an entry with all its versions.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct PurgeRequest {
     pub uri: String,
 }
@@ -271,7 +271,7 @@ pub struct SendSignalRequest {
     pub data: Option<Map<String, Value>>,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PollSignalsRequest {
     /// The signal after which to start; absent: after the last one acknowledged.
     pub after: Option<String>,
@@ -282,28 +282,28 @@ pub struct PollSignalsRequest {
 }
 
 /// Marks all signals up to one as done.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AcknowledgeRequest {
     pub signal: String,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryGetRequest {
     pub key: String,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct MemorySetRequest {
     pub key: String,
     pub value: String,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryDeleteRequest {
     pub key: String,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct MemorySearchRequest {
     pub query: String,
 }
@@ -327,19 +327,19 @@ pub struct AddShareRequest {
     pub expires_at: ShareExpiry,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RevokeShareRequest {
     pub id: String,
 }
 
 /// Finds the share that a token opens, for a transport that was given one.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct OpenShareRequest {
     pub token: String,
 }
 
 /// Records a call whose arguments kept it from the service.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct NoteRefusalRequest {
     /// The action of the audit line.
     pub action: String,
@@ -347,7 +347,7 @@ pub struct NoteRefusalRequest {
 
 /// Records that the caller listed or chose capsules. That is about the entries of no capsule, so the line is in the
 /// registry's audit.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct NoteLookRequest {
     pub look: BrowseAction,
     /// The capsule that was chosen.
@@ -357,7 +357,7 @@ pub struct NoteLookRequest {
 }
 
 /// How a caller looks among capsules.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BrowseAction {
     List,
@@ -379,14 +379,14 @@ impl BrowseAction {
 }
 
 /// Writes a capsule to a path of the machine.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ExportRequest {
     pub path: PathBuf,
     pub form: ExportTarget,
 }
 
 /// How an export is laid out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExportTarget {
     /// Bare files in a new or empty folder.
@@ -398,7 +398,7 @@ pub enum ExportTarget {
 }
 
 /// Reads entries from a path of the machine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ImportFilesRequest {
     pub path: PathBuf,
     pub form: ImportSource,
@@ -407,7 +407,7 @@ pub struct ImportFilesRequest {
 }
 
 /// What an import reads.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ImportSource {
     /// What an export wrote, as a folder or as a tar archive. Any other tar archive is read the same way.
@@ -421,7 +421,7 @@ pub enum ImportSource {
 }
 
 /// Which audit lines of a capsule to get.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct AuditFilter {
     pub since: Option<Timestamp>,
     pub until: Option<Timestamp>,
@@ -437,17 +437,17 @@ pub struct AuditFilter {
 }
 
 /// The same for the registry's own audit: what happens to capsules as a whole and to their shares.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RegistryAuditFilter(pub AuditFilter);
 
 /// Removes the files of days before one from the audit.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 pub struct AuditPruneRequest {
     pub before: Date,
 }
 
 /// The same for the registry's own audit.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 pub struct RegistryAuditPruneRequest {
     pub before: Date,
 }

@@ -13,13 +13,13 @@ use crate::{
     Share, Signal, SignalPage, VerifyReport, WriteOutcome,
 };
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ListCapsulesResponse {
     pub capsules: Vec<CapsuleSummary>,
 }
 
 /// A capsule, and what the caller may do in it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct CapsuleSummary {
     #[serde(flatten)]
     pub info: CapsuleInfo,
@@ -34,7 +34,7 @@ pub struct CapsuleSummary {
 }
 
 /// What was removed for good.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum PurgeCapsuleResponse {
     Capsule {
@@ -55,20 +55,20 @@ impl PurgeCapsuleResponse {
     }
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct DiscoverResponse {
     pub capsules: Vec<DiscoverableCapsule>,
 }
 
 /// What anyone may learn of a capsule that is discoverable.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct DiscoverableCapsule {
     pub name: String,
     pub description: String,
 }
 
 /// Whether the data folder can be written, and which capsules cannot be used or are not whole.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct StorageStatusResponse {
     pub writable: bool,
     /// Why it cannot be written.
@@ -78,7 +78,7 @@ pub struct StorageStatusResponse {
 }
 
 /// What is wrong with a capsule.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct CapsuleProblem {
     pub id: String,
     pub problem: String,
@@ -87,7 +87,7 @@ pub struct CapsuleProblem {
 }
 
 /// What a capsule holds.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct OverviewResponse {
     pub capsule: String,
     pub name: String,
@@ -196,7 +196,7 @@ fn require_content(schema: &mut Schema) {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ListResponse {
     pub capsule: String,
     pub entries: Vec<EntryInfo>,
@@ -204,7 +204,7 @@ pub struct ListResponse {
     pub next_cursor: Option<String>,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SearchResponse {
     pub capsule: String,
     pub hits: Vec<EntryMatch>,
@@ -225,7 +225,7 @@ pub struct EntryMatch {
     pub stale: bool,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryResponse {
     pub capsule: String,
     pub uri: EntryUri,
@@ -246,28 +246,28 @@ pub struct DiffResponse {
     pub diff: String,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct PromptsResponse {
     pub capsule: String,
     pub prompts: Vec<EntryPrompt>,
 }
 
 /// A prompt with its arguments put in.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct PromptResponse {
     #[serde(flatten)]
     pub entry: ReadResponse,
     pub name: String,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SkillsResponse {
     pub capsule: String,
     pub skills: Vec<SkillInfo>,
 }
 
 /// What a client needs to recognise the file of a skill.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SkillInfo {
     pub name: String,
     pub uri: EntryUri,
@@ -278,7 +278,7 @@ pub struct SkillInfo {
     pub size: usize,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SkillResponse {
     pub capsule: String,
     #[serde(flatten)]
@@ -288,7 +288,7 @@ pub struct SkillResponse {
 }
 
 /// The binary payload of an entry.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct BlobResponse {
     pub capsule: String,
     pub uri: EntryUri,
@@ -299,14 +299,14 @@ pub struct BlobResponse {
     pub data: String,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SchemesResponse {
     pub capsule: String,
     pub schemes: Vec<Scheme>,
 }
 
 /// A scheme that was added or removed.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SchemeResponse {
     pub capsule: String,
     pub scheme: String,
@@ -334,95 +334,95 @@ pub struct DeleteResponse {
     pub entry: DeletedEntry,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct DeletedResponse {
     pub capsule: String,
     pub deleted: Vec<DeletedEntry>,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct PurgeResponse {
     pub capsule: String,
     pub uri: EntryUri,
     pub purged: bool,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct CollectBlobsResponse {
     pub capsule: String,
     #[serde(flatten)]
     pub collection: BlobCollection,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SignalResponse {
     pub capsule: String,
     #[serde(flatten)]
     pub signal: Signal,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct PollSignalsResponse {
     pub capsule: String,
     #[serde(flatten)]
     pub page: SignalPage,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AcknowledgeResponse {
     pub capsule: String,
     /// The last signal that is done.
     pub acknowledged: String,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryGetResponse {
     pub capsule: String,
     pub key: String,
     pub value: String,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct MemorySetResponse {
     pub capsule: String,
     pub key: String,
     pub stored: bool,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryDeleteResponse {
     pub capsule: String,
     pub key: String,
     pub deleted: bool,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryItemsResponse {
     pub capsule: String,
     pub items: Vec<MemoryItem>,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SharesResponse {
     pub capsule: String,
     pub shares: Vec<Share>,
 }
 
 /// A share with its token, which is in this response and nowhere else.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AddShareResponse {
     #[serde(flatten)]
     pub share: Share,
     pub token: String,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RevokeShareResponse {
     pub id: String,
     pub revoked: bool,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct VerifyResponse {
     pub capsule: String,
     #[serde(flatten)]
@@ -431,7 +431,7 @@ pub struct VerifyResponse {
     pub clean: bool,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ExportResponse {
     pub capsule: String,
     #[serde(flatten)]
@@ -439,7 +439,7 @@ pub struct ExportResponse {
     pub path: String,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ImportResponse {
     pub capsule: String,
     #[serde(flatten)]
@@ -447,7 +447,7 @@ pub struct ImportResponse {
 }
 
 /// What is wrong with an audit.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AuditVerifyResponse {
     /// Absent: the registry's own audit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -456,7 +456,7 @@ pub struct AuditVerifyResponse {
     pub report: AuditReport,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AuditLinesResponse {
     /// Absent: the registry's own audit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -465,7 +465,7 @@ pub struct AuditLinesResponse {
     pub lines: Vec<AuditLogLine>,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AuditPruneResponse {
     /// Absent: the registry's own audit.
     #[serde(default, skip_serializing_if = "Option::is_none")]

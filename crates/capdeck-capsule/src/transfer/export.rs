@@ -7,6 +7,7 @@ use std::{
     path::Path,
 };
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -31,7 +32,7 @@ pub enum ExportFormat {
 }
 
 /// What an export wrote.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExportReport {
     pub entries: usize,
     pub blobs: usize,
@@ -43,7 +44,7 @@ pub struct ExportReport {
 }
 
 /// An entry that is not in an export.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SkippedEntry {
     pub uri: EntryUri,
     pub reason: String,

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// What happens to entries that are there already.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExistingEntryMode {
     /// They get a new version.
@@ -28,7 +28,7 @@ pub enum ExistingEntryMode {
 }
 
 /// Whether anything is written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ImportMode {
     #[default]
@@ -38,7 +38,7 @@ pub enum ImportMode {
 }
 
 /// What an import did, or would do.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ImportReport {
     /// Schemes that were added.
     pub schemes: Vec<String>,

@@ -11,7 +11,7 @@ use std::{
 
 use capdeck_capsule::{
     AuditFilter, AuditOutcome, CapsuleAccess, CapsuleAuthor, CapsuleRegistry, ListQuery,
-    PollSignalsRequest, Store as _, query_audit,
+    PollSignalsRequest, query_audit,
 };
 
 use crate::{

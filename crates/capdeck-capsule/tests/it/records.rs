@@ -5,7 +5,7 @@ use std::{fs, sync::Arc};
 use capdeck_capsule::{
     AddShareRequest, AuditFilter, AuditMode, AuditOutcome, CapsuleAuthor, CapsuleRegistry,
     CapsuleUpdate, EntryUri, ListQuery, PatchStep, REGISTRY_LOG, Role, SearchQuery, ShareExpiry,
-    Store as _, StoreOptions, StoreWrite, query_audit, verify_audit,
+    StoreOptions, StoreWrite, query_audit, verify_audit,
 };
 
 use crate::{

@@ -8,7 +8,7 @@ use std::{
 
 use capdeck_capsule::{
     CapsuleAccess, CapsuleAuthor, CapsuleRegistry, CapsuleUpdate, EntryScope, ExistingEntryMode,
-    ImportFilesRequest, ImportMode, ImportReport, ImportSource, ListQuery, Store as _, StoreError,
+    ImportFilesRequest, ImportMode, ImportReport, ImportSource, ListQuery, StoreError,
     StoreOptions, WriteDurability, import,
 };
 use tempfile::TempDir;

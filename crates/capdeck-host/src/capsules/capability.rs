@@ -14,7 +14,9 @@ use super::{
     CapsuleCaller, CapsuleService, Reach,
     tools::{CapsuleMount, CapsuleTool, CapsuleToolContext},
 };
-use crate::{GrantTools, Principal, Session, ToolRequest, discover::answer_time, raw};
+use crate::{
+    DeckSnapshot, GrantTools, Principal, RequestContext, ToolRequest, discover::answer_time, raw,
+};
 
 /// The capability's id. A capability of the person's own with this id replaces it.
 pub(crate) const CAPSULES: &str = "capsules";
@@ -69,50 +71,48 @@ pub(crate) fn with_grant_tools(catalog: &Arc<Catalog>, grants: GrantTools) -> Ar
     }
 }
 
-impl Session {
-    /// Who this client is to capsules: what the transport and the handshake established.
+impl DeckSnapshot<'_> {
+    /// Who this client is to capsules: what the transport and the handshake established, with the grants of this request.
     pub fn capsule_caller(&self) -> CapsuleCaller {
-        let client = self.connections.audience().client();
+        let session = self.session();
+        let client = session.connections.audience().client();
         let version = client.info.as_ref().and_then(|info| raw::string(info.get("version")?));
-        let mut author = CapsuleAuthor::client(&self.client_name).connection(&self.id);
+        let mut author = CapsuleAuthor::client(&session.client_name).connection(&session.id);
         if let Some(version) = version {
             author = author.version(&version);
         }
         // The person's own agents differ by their names.
-        if self.principal != Principal::local() {
-            author = author.principal(self.principal.as_str());
+        if session.principal != Principal::local() {
+            author = author.principal(session.principal.as_str());
         }
-        if let Some(name) = self.principal.name() {
+        if let Some(name) = session.principal.name() {
             author = author.principal_name(name);
         }
-        let project = self.host.settings().project.as_ref().map(|project| project.dir.clone());
+        let project = session.host.settings().project.as_ref().map(|project| project.dir.clone());
         let granted = self.access().map(|access| Reach::Granted(access.capsules.clone()));
         CapsuleCaller::new(author, granted.unwrap_or(Reach::All)).in_project(project)
     }
+}
 
-    /// Calls a tool of the capability.
-    pub(crate) async fn call_capsules(
-        &self,
-        request: &ToolRequest,
-        context: &CallContext,
-    ) -> raw::Answer {
-        let gone = || CallError::new(ErrorCode::ServerNotFound, "this host has no capsules");
-        let service = self.host.capsules().ok_or_else(gone)?;
-        let unknown = || {
-            let message = format!("`{CAPSULES}` has no tool `{}`", request.tool);
-            CallError::new(ErrorCode::ToolNotFound, message)
-        };
-        let tool = CapsuleTool::named(&request.tool).ok_or_else(unknown)?;
-        let caller = self.capsule_caller();
-        let grants = self.access.as_ref().and_then(|source| source.grant_desk());
-        let by = CapsuleToolContext {
-            service: service.as_ref(),
-            caller: &caller,
-            mount: &self.mount,
-            grants: grants.as_deref(),
-        };
-        in_time(context, tool.call(&by, request.arguments.as_deref())).await
-    }
+/// Calls a tool of the capability, with the grants that the gate decided by.
+pub(crate) async fn call_capsules(request: &RequestContext<'_>, call: &ToolRequest) -> raw::Answer {
+    let session = request.session();
+    let gone = || CallError::new(ErrorCode::ServerNotFound, "this host has no capsules");
+    let service = session.host.capsules().ok_or_else(gone)?;
+    let unknown = || {
+        let message = format!("`{CAPSULES}` has no tool `{}`", call.tool);
+        CallError::new(ErrorCode::ToolNotFound, message)
+    };
+    let tool = CapsuleTool::named(&call.tool).ok_or_else(unknown)?;
+    let caller = request.deck.capsule_caller();
+    let grants = session.access.as_ref().and_then(|source| source.grant_service());
+    let by = CapsuleToolContext {
+        service: service.as_ref(),
+        caller: &caller,
+        mount: &session.mount,
+        grants: grants.as_deref(),
+    };
+    in_time(request.call, tool.call(&by, call.arguments.as_deref())).await
 }
 
 /// Waits for capsules as long as the call may take. What was started is finished, even when its caller stops waiting.

@@ -1,6 +1,6 @@
 //! Entries of capsules among the deck's own resources, prompts and skills.
 //!
-//! They are asked for with every request, for the client as it is by then, and nothing is asked where they are not
+//! They are asked for with every request, by the grants of its [`DeckSnapshot`], and nothing is asked where they are not
 //! offered.
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -18,41 +18,36 @@ use super::{
     capability::{CAPSULES, in_time},
     client_changes,
 };
-use crate::{CapsuleTool, Session, SessionScope, audit::without_query, raw};
+use crate::{CapsuleTool, DeckSnapshot, SessionScope, audit::without_query, raw};
 
 /// What an address in a deck begins with that says which capsule it belongs to.
 const NAMED_ENTRY_PREFIX: &str = "capsol://";
 
 /// One client's way to all entries it reaches now.
 pub struct ClientEntries<'a> {
-    session: &'a Session,
+    deck: DeckSnapshot<'a>,
     service: &'a Arc<dyn CapsuleService>,
     caller: CapsuleCaller,
     mounted: Option<String>,
 }
 
-impl Session {
+impl<'a> DeckSnapshot<'a> {
     /// True when entries of capsules are among this client's resources, prompts and skills: a client that may read them by the
     /// tool has them there as well. Such lists are not part of an agent's context, so the exposure does not
     /// matter.
     pub fn offers_entries(&self) -> bool {
-        let gives = |one: &Arc<Capability>| {
-            one.is_usable() && self.snapshot().may_see(one) && gives_entries(one)
-        };
-        !matches!(self.scope, SessionScope::Transparent(_))
+        let gives =
+            |one: &Arc<Capability>| one.is_usable() && self.may_see(one) && gives_entries(one);
+        !matches!(self.scope(), SessionScope::Transparent(_))
             && self.catalog().get(CAPSULES).is_some_and(gives)
     }
 
-    /// The capsule that this client mounted.
-    pub fn mounted_capsule(&self) -> Option<String> {
-        self.mount.mounted()
-    }
-
     /// The entries of this client; `None` where none are offered.
-    pub fn entries(&self) -> Option<ClientEntries<'_>> {
-        let service = self.host.capsules().filter(|_| self.offers_entries())?;
-        let (caller, mounted) = (self.capsule_caller(), self.mount.mounted());
-        Some(ClientEntries { session: self, service, caller, mounted })
+    pub fn entries(&self) -> Option<ClientEntries<'a>> {
+        let session = self.session();
+        let service = session.host.capsules().filter(|_| self.offers_entries())?;
+        let (caller, mounted) = (self.capsule_caller(), session.mount.mounted());
+        Some(ClientEntries { deck: self.clone(), service, caller, mounted })
     }
 }
 
@@ -102,7 +97,7 @@ impl ClientEntries<'_> {
 
     /// What changes within the client's reach from now on.
     pub async fn changes(self) -> Result<CapsuleChanges, CapsuleError> {
-        client_changes(self.service.as_ref(), self.caller, self.session.access.clone()).await
+        client_changes(self.service.as_ref(), self.caller, self.deck.session().access.clone()).await
     }
 
     /// The entry that a client wants to watch; `None` for what can be no entry here. It need not exist: an entry can be
@@ -111,14 +106,14 @@ impl ClientEntries<'_> {
         let place = self.offer().place(uri).ok()?;
         EntryUri::parse(&place.uri).ok()?;
         let is_named = uri.starts_with(NAMED_ENTRY_PREFIX);
-        if !is_named && self.session.view().resource_route(uri).is_some() {
+        if !is_named && self.deck.view().resource_route(uri).is_some() {
             return None;
         }
         let capsule = if is_named { place.capsule } else { self.short().await };
         let place = EntryAddress { capsule: Some(capsule?), uri: place.uri };
         let watching = async { Ok(place) };
         let subject = without_query(uri);
-        self.session.audited("resources/subscribe", CAPSULES, subject, watching).await.ok()
+        self.deck.session().audited("resources/subscribe", CAPSULES, subject, watching).await.ok()
     }
 
     /// Reads an entry by an address that says which capsule it is in; `None` for every other address.
@@ -164,7 +159,9 @@ impl ClientEntries<'_> {
             Ok(arguments) => arguments,
             Err(error) => {
                 let refusing = async { Err(error) };
-                return Some(self.session.audited("prompts/get", CAPSULES, name, refusing).await);
+                return Some(
+                    self.deck.session().audited("prompts/get", CAPSULES, name, refusing).await,
+                );
             }
         };
         let (offer, missing) = (self.offer(), ErrorCode::PromptNotFound);
@@ -173,7 +170,7 @@ impl ClientEntries<'_> {
     }
 
     fn is_prompt(&self, name: &str) -> bool {
-        self.offer().is_prompt_name(name) && self.session.view().prompt_route(name).is_none()
+        self.offer().is_prompt_name(name) && self.deck.view().prompt_route(name).is_none()
     }
 
     /// Completes a part of an entry's address or an argument of a prompt that is an entry; `None` for everything else.
@@ -225,7 +222,7 @@ impl ClientEntries<'_> {
             let answer = in_time(context, work).await?;
             raw::text(&answer.map_err(|failure| as_call_error(failure, missing))?)
         };
-        self.session.audited(method, CAPSULES, subject, answering).await
+        self.deck.session().audited(method, CAPSULES, subject, answering).await
     }
 }
 

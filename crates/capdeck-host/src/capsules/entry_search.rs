@@ -8,7 +8,7 @@ use super::{
     CapsuleCaller, CapsuleService, CapsuleServiceExt as _, EntryMatch, ListCapsulesRequest,
     SearchQuery, capability::CAPSULES,
 };
-use crate::{Session, raw};
+use crate::{DeckSnapshot, raw};
 
 /// Entries shown with one search.
 const MAX_ENTRIES: usize = 5;
@@ -72,10 +72,10 @@ impl EntryHit {
     }
 }
 
-impl Session {
+impl DeckSnapshot<'_> {
     /// The entries that fit best. An entry that cannot be searched for now does not fail the search for tools.
     pub(crate) async fn search_entries(&self, query: &str) -> Vec<EntryHit> {
-        let Some(service) = self.host.capsules() else { return Vec::new() };
+        let Some(service) = self.session().host.capsules() else { return Vec::new() };
         let caller = self.capsule_caller();
         let listed = service.ask(caller.request(None, ListCapsulesRequest::default())).await;
         let listed = match listed {

@@ -21,8 +21,8 @@ use serde_json::{Value, value::RawValue};
 pub use self::mount::CapsuleMount;
 use self::tool_result::{ToolAnswer, tool_result};
 use super::{
-    CapsuleCall, CapsuleCaller, CapsuleError, CapsuleService, CapsuleServiceExt as _,
-    NoteRefusalRequest,
+    CapsuleCall, CapsuleCaller, CapsuleError, CapsuleErrorCode, CapsuleService,
+    CapsuleServiceExt as _, NoteRefusalRequest,
 };
 use crate::{AccessRequest, GrantService, GrantTools};
 
@@ -161,7 +161,9 @@ impl ToolRun<'_> {
     ) -> Result<Value, CapsuleError> {
         let grants = self.by.grants.ok_or_else(|| invalid(absent))?;
         self.was_asked.store(true, Ordering::Relaxed);
-        grants.run(request).await
+        let response = grants.run(request).await?;
+        serde_json::to_value(response)
+            .map_err(|error| CapsuleError::new(CapsuleErrorCode::Internal, error.to_string()))
     }
 }
 

@@ -208,7 +208,7 @@ async fn call_tool(
 ) -> Result<Box<RawValue>, CallFailure> {
     raw::set(facts, "tool", &called.tool);
     let session = request.session();
-    let result = calls::call(request, &called).await.map_err(|error| {
+    let result = calls::call(request.clone(), &called).await.map_err(|error| {
         let call = nearest_of(&error).map(|near| call_text(&called.capability, near, "…"));
         match call {
             Some(call) => failure::of(&error.hint(format!("did you mean `{call}`?"))),
@@ -224,9 +224,9 @@ async fn call_tool(
     }
     facts.extend(parts.facts);
     if parts.is_error {
-        // Only a hint: the next call is decided by the catalog of that time.
-        let catalog = session.catalog();
-        let tool = catalog.tool(&called.capability, &called.tool).cloned();
+        // Its list may have been read for this call.
+        let deck = request.renewed().deck;
+        let tool = deck.catalog().tool(&called.capability, &called.tool).cloned();
         let (id, name) = (&called.capability, &called.tool);
         return Err(failure::of_tool(id, name, &parts.data, facts, tool.as_deref()));
     }

@@ -163,9 +163,15 @@ pub(super) async fn end_record(
     }
 }
 
+/// Those of the deck as the run found it, and those of now: each call of a run is a request of its own, so that a result
+/// may contain a secret of a definition that was added meanwhile.
 fn definitions(request: &RequestContext<'_>) -> Vec<Arc<Definition>> {
-    let catalog = request.host().catalog();
-    catalog.capabilities().map(|capability| capability.definition.clone()).collect()
+    let (began, now) = (&request.deck, request.renewed().deck);
+    let mut all: Vec<_> = began.definitions().cloned().collect();
+    if !now.is_same_deck(began) {
+        all.extend(now.definitions().cloned());
+    }
+    all
 }
 
 fn report_pause(

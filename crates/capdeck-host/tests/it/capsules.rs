@@ -193,9 +193,9 @@ async fn a_mount_is_the_sessions_own() {
     let list = json!({ "action": "list" });
     let listed = call(&alone, "capsules", "capsol_capsules", list).await.unwrap();
     assert_eq!(listed["structuredContent"]["capsules"].as_array().unwrap().len(), 2);
-    let caller = alone.capsule_caller();
+    let caller = alone.snapshot().capsule_caller();
     assert_eq!(caller.author.principal.as_deref(), Some("somebody"));
-    assert_eq!(mounted.capsule_caller().author.principal, None);
+    assert_eq!(mounted.snapshot().capsule_caller().author.principal, None);
 }
 
 #[tokio::test]

@@ -75,7 +75,20 @@ impl ServerConversation {
         outlet: MessageOutlet,
     ) -> impl Future<Output = Option<RpcResult>> + Send + use<> {
         let IncomingRequest { id, method, params } = request;
-        let registered = (method != "ping").then(|| self.register(&id, &method));
+        let registered = match (self.session.get(), method.as_str()) {
+            (_, "ping") => None,
+            (None, _) => {
+                let message = format!("`{method}` came before `initialize`");
+                Some(Err(RpcError::invalid_request(message)))
+            }
+            (Some(_), "initialize") => {
+                Some(Err(RpcError::invalid_request("this session is initialized already")))
+            }
+            (Some((revision, session)), _) => {
+                let running = self.in_flight.start(&id);
+                Some(running.map(|running| (*revision, Arc::clone(session), running)))
+            }
+        };
         let peer = self.peer(outlet);
         async move {
             let (revision, session, running) = match registered {
@@ -115,21 +128,6 @@ impl ServerConversation {
                 outcome = &mut work => Some(outcome.map(legacy_result)),
             }
         }
-    }
-
-    fn register(
-        &self,
-        id: &RequestId,
-        method: &str,
-    ) -> Result<(ProtocolRevision, Arc<dyn ServerSession>, RunningRequest), RpcError> {
-        let Some((revision, session)) = self.session.get() else {
-            let message = format!("`{method}` came before `initialize`");
-            return Err(RpcError::invalid_request(message));
-        };
-        if method == "initialize" {
-            return Err(RpcError::invalid_request("this session is initialized already"));
-        }
-        Ok((*revision, Arc::clone(session), self.in_flight.start(id)?))
     }
 
     pub(super) async fn notification(&self, method: &str, params: Option<Box<RawValue>>) {

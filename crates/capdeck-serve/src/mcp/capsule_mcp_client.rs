@@ -97,16 +97,22 @@ impl CapsuleMcpClient {
         Self { service, caller, access, mount, capsule: None, version }
     }
 
+    /// The client with its grants of now.
     pub(super) fn caller(&self) -> CapsuleCaller {
-        let caller = self.caller.clone();
-        match &self.access {
-            Some(source) => CapsuleCaller { reach: granted(source), ..caller },
-            None => caller,
-        }
+        self.caller_and_tools().0
     }
 
     pub(super) fn grant_tools(&self) -> GrantTools {
-        self.access.as_ref().map(|source| source.access().grant_tools).unwrap_or_default()
+        self.caller_and_tools().1
+    }
+
+    /// Both by one reading of the access, for requests that need both.
+    pub(super) fn caller_and_tools(&self) -> (CapsuleCaller, GrantTools) {
+        let caller = self.caller.clone();
+        let Some(source) = &self.access else { return (caller, GrantTools::default()) };
+        let access = source.access();
+        let reach = Reach::Granted(access.capsules.clone());
+        (CapsuleCaller { reach, ..caller }, access.grant_tools)
     }
 
     /// True for a client with its own grants outside the endpoints of single capsules. Its capsules and tools can change during
@@ -128,8 +134,8 @@ impl CapsuleMcpClient {
     }
 
     /// Handles access requests of this client.
-    pub(super) fn grant_desk(&self) -> Option<Arc<dyn GrantService>> {
-        self.access.as_ref()?.grant_desk()
+    pub(super) fn grant_service(&self) -> Option<Arc<dyn GrantService>> {
+        self.access.as_ref()?.grant_service()
     }
 
     pub(super) fn bound_to(mut self, place: &CapsuleReference) -> Self {

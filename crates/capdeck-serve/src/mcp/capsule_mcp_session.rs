@@ -83,12 +83,11 @@ impl CapsuleMcpSession {
     async fn call_tool(&self, params: RawMembers) -> MethodResult {
         let (name, request) = params::tool_call(params)?;
         let CapsuleMcpClient { service, mount, .. } = self.client.as_ref();
-        let tool = CapsuleTool::named(&name)
-            .filter(|tool| tool.is_offered(mount, self.client.grant_tools()));
+        let (caller, grant_tools) = self.client.caller_and_tools();
+        let tool = CapsuleTool::named(&name).filter(|tool| tool.is_offered(mount, grant_tools));
         let tool =
             tool.ok_or_else(|| RpcError::invalid_params(format!("there is no tool `{name}`")))?;
-        let caller = self.client.caller();
-        let grants = self.client.grant_desk();
+        let grants = self.client.grant_service();
         let service = service.as_ref();
         let by = CapsuleToolContext { service, caller: &caller, mount, grants: grants.as_deref() };
         Ok(tool.call(&by, request.arguments.as_deref()).await)

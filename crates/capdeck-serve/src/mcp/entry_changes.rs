@@ -173,7 +173,7 @@ impl DeckEntryLists {
         let Some(cursor) = cursor.filter(|cursor| EntryPage::is_entry_uri(cursor)) else {
             return Ok(None);
         };
-        let page = match self.session.entries() {
+        let page = match self.session.snapshot().entries() {
             Some(entries) => entries.resources(Some(&cursor)).await,
             None => Err(unknown_cursor()),
         };
@@ -183,7 +183,7 @@ impl DeckEntryLists {
 
     /// The deck's page of a list; the first entries follow its last page.
     pub(super) async fn append_to(&self, key: &str, own: Box<RawValue>) -> MethodResult {
-        let Some(entries) = self.session.entries().filter(|_| is_last(&own)) else {
+        let Some(entries) = self.session.snapshot().entries().filter(|_| is_last(&own)) else {
             return Ok(own);
         };
         let is_prompts = key == "prompts";
@@ -198,7 +198,7 @@ impl DeckEntryLists {
 
     /// Watches an entry. Returns false if the URI is not an entry.
     pub(super) async fn watch(&self, uri: &str, once: bool) -> Result<bool, CallError> {
-        let Some(entries) = self.session.entries() else { return Ok(false) };
+        let Some(entries) = self.session.snapshot().entries() else { return Ok(false) };
         let Some(place) = entries.to_watch(uri).await else { return Ok(false) };
         self.follow().await;
         let watched = &self.listening.watched;
@@ -227,7 +227,7 @@ impl DeckEntryLists {
 
     /// New capsules may exist since the client started to listen.
     pub(super) fn catalog_changed(self: &Arc<Self>) {
-        if self.is_wanted.load(Ordering::Relaxed) && self.session.offers_entries() {
+        if self.is_wanted.load(Ordering::Relaxed) && self.session.snapshot().offers_entries() {
             let entries = Arc::clone(self);
             tokio::spawn(async move {
                 // Changes before the subscription are reported immediately.
@@ -245,7 +245,7 @@ impl DeckEntryLists {
         if following.as_ref().is_some_and(|task| !task.is_finished()) {
             return false;
         }
-        let Some(entries) = self.session.entries() else { return false };
+        let Some(entries) = self.session.snapshot().entries() else { return false };
         match entries.changes().await {
             Ok(changes) => {
                 let task = self.listening.clone().follow(changes, self.ended.clone());

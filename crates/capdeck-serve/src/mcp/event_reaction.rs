@@ -142,14 +142,15 @@ impl ListKind {
     }
 
     fn read(self, session: &HostSession) -> u64 {
-        let view = session.view();
+        let deck = session.snapshot();
+        let view = deck.view();
         match self {
             Self::Tools => digest(&[view.tools()], false),
             Self::Resources => {
                 let lists = [&*view.resources(), &*view.resource_templates()];
-                digest(&lists, session.offers_entries())
+                digest(&lists, deck.offers_entries())
             }
-            Self::Prompts => digest(&[&view.prompts()], session.offers_entries()),
+            Self::Prompts => digest(&[&view.prompts()], deck.offers_entries()),
         }
     }
 }

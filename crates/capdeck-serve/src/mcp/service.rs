@@ -184,8 +184,9 @@ impl SessionFactory for CapsuleMcpService {
     }
 }
 
-/// The scopes that a tool call needs and the token of its sender lacks. The call is not read for a token that has enough
-/// for any.
+/// The scopes that a tool call needs and the token of its sender lacks, for a challenge before any stream begins. The call
+/// is not read for a token that has enough for any. The access is read before the session reads it for the call: what is
+/// revoked or granted in between is seen by the gate, which alone allows.
 fn missing_scopes(
     extensions: &http::Extensions,
     method: &str,

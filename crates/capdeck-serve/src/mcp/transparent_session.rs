@@ -182,8 +182,8 @@ impl ServerSession for TransparentSession {
     }
 
     async fn header_params(&self, tool: &str) -> HeaderParams {
-        let catalog = self.session.catalog();
-        let tool = catalog.tool(self.id.as_str(), tool);
+        let deck = self.session.snapshot();
+        let tool = deck.catalog().tool(self.id.as_str(), tool);
         params::header_params(tool.and_then(|tool| tool.input_schema()))
     }
 

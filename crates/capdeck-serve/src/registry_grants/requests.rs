@@ -5,11 +5,13 @@
 
 use capdeck_auth::inbound::{
     ApprovalMode, ApprovalTerms, Grant, GrantQuery, GrantRecipient, GrantRequest, GrantTarget,
-    NewRequest, PageRequest, Registry, RegistryError, RequestDecision, RequestQuery, RequestSource,
-    RequestStatus, Scopes, capsule_id_of,
+    NewRequest, OAuthScope, PageRequest, Registry, RegistryError, RequestDecision, RequestQuery,
+    RequestSource, RequestStatus, Scopes,
 };
-use capdeck_host::{GrantOverrides, RequestedGrant, Role};
-use serde_json::{Map, Value, json};
+use capdeck_host::{
+    AccessOutcome, AccessResponse, ConnectionStatus, GrantConnection, GrantOverrides, GrantedTerms,
+    RequestedGrant, Role, WaitingRequest,
+};
 
 use super::{GrantRefusal, GrantResult, RegistryGrantService};
 use crate::rest::GrantNarrowing;
@@ -126,14 +128,13 @@ impl RegistryGrantService {
             wanted_until: None,
         };
         let filed = self.registry.grants().file_request(&self.caller(), request).await?;
-        let mut answer = shown_outcome(&self.registry, &filed);
-        // A grant opens nothing that the connection's own scopes keep shut.
-        let lacking: Scopes =
-            filed.scopes.iter().filter(|scope| !self.client.scopes.allows(*scope)).collect();
-        if is_own && !lacking.is_empty() {
-            answer["missing_scopes"] = json!(lacking);
+        let mut outcome = outcome(&self.registry, filed.clone());
+        if is_own {
+            // A grant opens nothing that the connection's own scopes keep shut.
+            let is_missing = |scope: &OAuthScope| !self.client.scopes.allows(*scope);
+            outcome.missing_scopes = filed.scopes.iter().filter(is_missing).collect();
         }
-        Ok(answer)
+        Ok(AccessResponse::Outcome(Box::new(outcome)))
     }
 
     pub(super) async fn list_requests(&self) -> GrantResult {
@@ -144,19 +145,15 @@ impl RegistryGrantService {
         let own = Some(self.client.principal.clone());
         let own = RequestQuery { requested_by: own, ..pending };
         let page = PageRequest { cursor: None, limit: Some(MAX_REQUESTS) };
-        let (mut requests, mut has_more) = (Vec::<Value>::new(), false);
+        let (mut requests, mut has_more) = (Vec::new(), false);
         // No program decides about its own requests, so none is in both.
         for (query, may_decide) in [(decidable, true), (own, false)] {
             let found = self.registry.grants().requests(&query, &page)?;
-            requests.extend(found.items.iter().map(|one| shown_request(one, may_decide)));
+            requests.extend(found.items.into_iter().map(|one| waiting_request(one, may_decide)));
             has_more |= found.next_cursor.is_some();
         }
         self.record_audit("grant.list", None).await;
-        let mut answer = json!({ "requests": requests });
-        if has_more {
-            answer["has_more"] = true.into();
-        }
-        Ok(answer)
+        Ok(AccessResponse::Requests { requests, has_more })
     }
 
     pub(super) async fn approve(
@@ -174,7 +171,7 @@ impl RegistryGrantService {
         self.manage_access()?;
         let (caller, decider) = (self.caller(), self.decider());
         let decided = self.registry.grants().decide(&caller, &decider, request, decision).await?;
-        Ok(shown_outcome(&self.registry, &decided))
+        Ok(AccessResponse::Outcome(Box::new(outcome(&self.registry, decided))))
     }
 
     /// The overrides in the place of what was asked for. A request that the connection may not know of stays as it is: the
@@ -218,7 +215,7 @@ impl RegistryGrantService {
             access.capsules.iter().map(|one| one.capsule.as_str()).collect();
         capsules.sort_unstable();
         capsules.dedup();
-        let (decider, mut connections, mut has_more) = (self.decider(), Vec::<Value>::new(), false);
+        let (decider, mut connections, mut has_more) = (self.decider(), Vec::new(), false);
         for capsule in capsules {
             let about = GrantQuery {
                 capsule: Some(capsule.to_owned()),
@@ -228,19 +225,15 @@ impl RegistryGrantService {
             let page = PageRequest { cursor: None, limit: Some(MAX_GRANTS) };
             let found = self.registry.grants().list(&about, &page)?;
             has_more |= found.next_cursor.is_some();
-            let is_theirs = |grant: &&Grant| {
+            let is_theirs = |grant: &Grant| {
                 grant.principal != self.client.principal
                     && self.registry.grants().may_take_back(&decider, grant)
             };
-            let shown = |grant: &Grant| shown_connection(&self.registry, grant);
-            connections.extend(found.items.iter().filter(is_theirs).map(shown));
+            let theirs = found.items.into_iter().filter(is_theirs);
+            connections.extend(theirs.map(|grant| connection(&self.registry, grant)));
         }
         self.record_audit("connection.list", None).await;
-        let mut answer = json!({ "connections": connections });
-        if has_more {
-            answer["has_more"] = true.into();
-        }
-        Ok(answer)
+        Ok(AccessResponse::Connections { connections, has_more })
     }
 
     /// Takes one of them back, from the next request on.
@@ -248,79 +241,50 @@ impl RegistryGrantService {
         self.manage_access()?;
         let (caller, decider) = (self.caller(), self.decider());
         let grant = self.registry.grants().revoke(&caller, &decider, id).await?;
-        Ok(json!({ "connection_id": grant.id, "status": "revoked" }))
+        Ok(AccessResponse::Ended { connection_id: grant.id, status: ConnectionStatus::Revoked })
     }
 }
 
 /// What became of a request, with what was granted.
-fn shown_outcome(registry: &Registry, request: &GrantRequest) -> Value {
-    let mut shown = json!({ "request_id": request.id, "status": request.status });
-    if let Some(note) = &request.decision_note {
-        shown["note"] = json!(note);
+fn outcome(registry: &Registry, request: GrantRequest) -> AccessOutcome {
+    let grant = request.grant.as_deref().and_then(|id| registry.grants().get(id));
+    AccessOutcome {
+        request_id: request.id,
+        status: request.status,
+        note: request.decision_note,
+        expires_at: grant.is_none().then_some(request.expires_at),
+        connection_id: grant.as_ref().map(|grant| grant.id.clone()),
+        granted: grant.map(granted),
+        missing_scopes: Scopes::default(),
     }
-    match request.grant.as_deref().and_then(|id| registry.grants().get(id)) {
-        Some(grant) => {
-            shown["connection_id"] = json!(grant.id);
-            shown["granted"] = granted(&grant);
-        }
-        None => shown["expires_at"] = json!(request.expires_at),
-    }
-    shown
 }
 
-fn shown_request(request: &GrantRequest, may_decide: bool) -> Value {
-    let mut shown = target(&request.target);
-    shown.extend([
-        ("request_id".to_owned(), json!(request.id)),
-        ("may_decide".to_owned(), json!(may_decide)),
-        ("client_name".to_owned(), json!(request.client_name)),
-        ("client_id".to_owned(), json!(request.client_id)),
-        ("principal".to_owned(), json!(request.principal)),
-        ("requested_by".to_owned(), json!(request.requested_by)),
-        ("scopes".to_owned(), json!(request.scopes)),
-        ("reason".to_owned(), json!(request.reason)),
-        ("expires_at".to_owned(), json!(request.expires_at)),
-    ]);
-    without_empty_members(shown)
+fn waiting_request(request: GrantRequest, may_decide: bool) -> WaitingRequest {
+    WaitingRequest {
+        target: request.target.into(),
+        request_id: request.id,
+        may_decide,
+        client_name: request.client_name,
+        client_id: request.client_id,
+        principal: request.principal,
+        requested_by: request.requested_by,
+        scopes: request.scopes,
+        reason: request.reason,
+        expires_at: request.expires_at,
+    }
 }
 
-fn shown_connection(registry: &Registry, grant: &Grant) -> Value {
+fn connection(registry: &Registry, grant: Grant) -> GrantConnection {
     let holder = registry.clients().principal(&grant.principal);
-    let client_id = holder.as_ref().and_then(|holder| holder.client_id.clone());
-    let Value::Object(mut shown) = granted(grant) else { return Value::Null };
-    shown.extend([
-        ("connection_id".to_owned(), json!(grant.id)),
-        ("client_name".to_owned(), json!(holder.map(|holder| holder.name))),
-        ("client_id".to_owned(), json!(client_id)),
-        ("principal".to_owned(), json!(grant.principal)),
-    ]);
-    without_empty_members(shown)
-}
-
-fn granted(grant: &Grant) -> Value {
-    let mut shown = target(&grant.target);
-    shown.insert("scopes".to_owned(), json!(grant.scopes));
-    shown.insert("expires_at".to_owned(), json!(grant.expires_at));
-    without_empty_members(shown)
-}
-
-fn target(target: &GrantTarget) -> Map<String, Value> {
-    match json!(target) {
-        Value::Object(mut target) => {
-            target.remove("type");
-            if let Some(Value::String(capsule)) = target.get_mut("capsule") {
-                *capsule = capsule_id_of(capsule).to_owned();
-            }
-            target
-        }
-        _ => Map::new(),
+    GrantConnection {
+        connection_id: grant.id.clone(),
+        client_id: holder.as_ref().and_then(|holder| holder.client_id.clone()),
+        client_name: holder.map(|holder| holder.name),
+        principal: grant.principal.clone(),
+        terms: granted(grant),
     }
 }
 
-/// Without members that say nothing, which every reader pays for.
-fn without_empty_members(mut shown: Map<String, Value>) -> Value {
-    shown.retain(|_, value| {
-        !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty())
-    });
-    Value::Object(shown)
+fn granted(grant: Grant) -> GrantedTerms {
+    GrantedTerms { target: grant.target.into(), scopes: grant.scopes, expires_at: grant.expires_at }
 }

@@ -21,7 +21,7 @@ use std::{
 
 use capdeck_capsule::{
     CapsuleAccess, CapsuleAuthor, CapsuleHandle, CapsuleRegistry, CapsuleUpdate, EntryUri,
-    FileStore, SearchQuery, Store as _, StoreOptions, StoreWrite, WriteDurability,
+    SearchQuery, Store, StoreOptions, StoreWrite, WriteDurability,
     service::{ReadBody, ReadRequest},
 };
 use capdeck_test::bench::{
@@ -244,7 +244,7 @@ async fn fill_capsule(folder: &Path) {
 
 async fn load_capsule(
     session: &CapsuleHandle,
-    store: &FileStore,
+    store: &Arc<dyn Store>,
     callers: usize,
     work: BenchWork,
     first: usize,

@@ -28,6 +28,25 @@ fn paths_in_documents_exist() {
     assert_none(&problems);
 }
 
+/// The count of the main lines is worth what its tables are worth.
+#[test]
+fn functions_of_the_main_lines_are_in_their_files() {
+    let text = fs::read_to_string(root().join("docs/design/058-the-main-lines.md")).unwrap();
+    let mut problems = Vec::new();
+    let rows = text.lines().filter_map(|line| line.strip_suffix(".rs` |")?.split_once(" | `"));
+    for (functions, file) in rows {
+        let source = fs::read_to_string(root().join(format!("{file}.rs"))).unwrap_or_default();
+        for name in code_spans(functions) {
+            if !source.contains(&format!("fn {name}(")) && !source.contains(&format!("fn {name}<"))
+            {
+                problems.push(format!("{file}.rs has no function `{name}`"));
+            }
+        }
+    }
+    assert!(text.contains("crates/capdeck-host/src/calls.rs"), "the tables were not found");
+    assert_none(&problems);
+}
+
 #[test]
 fn nothing_names_the_machine_it_was_written_on() {
     let above = root().parent().unwrap().to_path_buf();

@@ -37,21 +37,31 @@ fn files_are_short() {
 
 /// Files that answer requests. They read the deck of the request's `RequestContext` and never ask for the one in force, which a reload may
 /// have replaced since the request began.
-const REQUEST_PATH: [&str; 15] = [
+const REQUEST_PATH: [&str; 26] = [
     "calls.rs",
     "calls/unlisted.rs",
+    "capsules/capability.rs",
+    "capsules/client_entries.rs",
+    "capsules/entry_search.rs",
     "calls/resolve.rs",
     "check.rs",
+    "code_mode/bridge.rs",
     "session_connections.rs",
     "consent.rs",
     "consent/question.rs",
     "flow.rs",
     "forward.rs",
     "gate.rs",
+    "journal/recording.rs",
+    "listing.rs",
+    "meta_tools.rs",
     "operations.rs",
     "pool.rs",
     "prompts.rs",
+    "request_context.rs",
     "resources.rs",
+    "search.rs",
+    "skills.rs",
     "tasks/calls.rs",
 ];
 
@@ -74,8 +84,13 @@ fn requests_read_one_catalog() {
     for name in REQUEST_PATH {
         let path = root().join("crates/capdeck-host/src").join(name);
         let text = fs::read_to_string(&path).unwrap();
+        // Elsewhere `self` is a snapshot.
+        let is_of_session = text.contains("impl Session ");
         for (number, line) in text.lines().enumerate() {
-            if IN_FORCE.iter().any(|words| line.contains(words)) {
+            let is_in_force = |words: &&str| {
+                line.contains(words) && (is_of_session || !words.starts_with("self."))
+            };
+            if IN_FORCE.iter().any(|words| is_in_force(&words)) {
                 problems.push(format!(
                     "{}:{}: take it from the `RequestContext`",
                     shown(&path),

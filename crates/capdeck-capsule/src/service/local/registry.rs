@@ -4,7 +4,7 @@
 use super::{ResolvedCaller, ServiceCall};
 use crate::{
     CapsuleAccess, CapsuleErrorCode, CapsuleInfo, CapsuleUpdate, CapsuleVisibility, Share,
-    Store as _, service::*,
+    service::*,
 };
 
 /// Every capsule that the caller reaches, with what it may do there.

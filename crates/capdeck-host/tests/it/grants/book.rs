@@ -8,14 +8,14 @@ use std::sync::{
 use async_trait::async_trait;
 
 use capdeck_access::{Access, DeckAccess, DeckGrant, GrantTools, Scopes};
+use capdeck_auth::inbound::RequestStatus;
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    AccessRequest, AccessSource, CapsuleError, CapsuleErrorCode, CapsuleGrant, ClientProfile,
-    GrantService, Host, NoCaller, Principal, Session, SessionContinuity, SessionScope,
-    SessionSettings, SharedAccess, TaskForm, ViewPolicy,
+    AccessOutcome, AccessRequest, AccessResponse, AccessSource, CapsuleError, CapsuleErrorCode,
+    CapsuleGrant, ClientProfile, GrantService, Host, NoCaller, Principal, Session,
+    SessionContinuity, SessionScope, SessionSettings, SharedAccess, TaskForm, ViewPolicy,
 };
 use parking_lot::Mutex;
-use serde_json::{Value, json};
 
 /// What one principal was granted, and what it asked for.
 #[derive(Debug, Default)]
@@ -83,14 +83,14 @@ impl AccessSource for Page {
         })
     }
 
-    fn grant_desk(&self) -> Option<Arc<dyn GrantService>> {
+    fn grant_service(&self) -> Option<Arc<dyn GrantService>> {
         self.0.asks.load(Ordering::Relaxed).then(|| self.0.clone() as Arc<dyn GrantService>)
     }
 }
 
 #[async_trait]
 impl GrantService for Book {
-    async fn run(&self, wish: AccessRequest) -> Result<Value, CapsuleError> {
+    async fn run(&self, wish: AccessRequest) -> Result<AccessResponse, CapsuleError> {
         if let AccessRequest::RequestAccess { capsule, .. } = &wish
             && capsule == "secret"
         {
@@ -100,7 +100,15 @@ impl GrantService for Book {
             ));
         }
         self.wishes.lock().push(wish);
-        Ok(json!({ "request_id": "grq_1", "status": "pending" }))
+        Ok(AccessResponse::Outcome(Box::new(AccessOutcome {
+            request_id: "grq_1".to_owned(),
+            status: RequestStatus::Pending,
+            note: None,
+            connection_id: None,
+            granted: None,
+            expires_at: None,
+            missing_scopes: Scopes::default(),
+        })))
     }
 
     async fn record_invalid_request(&self) {}

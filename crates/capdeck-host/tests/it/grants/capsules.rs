@@ -122,7 +122,7 @@ async fn the_author_and_the_memory_are_the_principals() {
     assert_eq!(tool(&session, "capsol_memory", get.clone()).await["value"], "here");
     let owner = agent_with(&host, Some(Exposure::Direct));
     assert_ne!(tool(&owner, "capsol_memory", get).await["value"], "here");
-    assert_eq!(session.capsule_caller().author.principal.as_deref(), Some("prn_1"));
+    assert_eq!(session.snapshot().capsule_caller().author.principal.as_deref(), Some("prn_1"));
     host.close().await;
 }
 
@@ -285,6 +285,8 @@ async fn security_07_a_call_needs_the_scope_of_what_it_does() {
     assert_eq!(needed(&alone, "unknown", &json!({})), "deck:call");
     let all = Scopes::parse("deck:call capsule:write").unwrap();
     let access = Access { scopes: all, ..access.clone() };
-    assert!(host.missing_scopes(&deck, &access, "capsol_manage", None).is_empty());
+    assert!(host.missing_scopes(&deck, &access, "capsol_write", None).is_empty());
+    let missing = host.missing_scopes(&deck, &access, "capsol_manage", None);
+    assert_eq!(missing.to_string(), "registry:manage");
     host.close().await;
 }

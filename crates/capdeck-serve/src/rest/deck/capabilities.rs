@@ -119,10 +119,10 @@ async fn list(
 ) -> ApiResult<ListPage<CapabilitySummary>> {
     let text = query.q.unwrap_or_default().to_lowercase();
     let session = call.session();
-    let (catalog, is_client) = (session.catalog(), call.access.is_some());
-    let mut items = list_items(&call.rest.host, &catalog);
+    let (deck, is_client) = (session.snapshot(), call.access.is_some());
+    let mut items = list_items(&call.rest.host, deck.catalog());
     // Capabilities without a grant do not exist for a client, even broken ones.
-    items.retain(|item| !is_client || session.snapshot().capability(&item.id).is_ok());
+    items.retain(|item| !is_client || deck.capability(&item.id).is_ok());
     items.retain(|item| {
         let texts = [&item.id, &item.name, &item.description];
         let mut texts = texts.into_iter().chain(&item.tags);
@@ -132,7 +132,8 @@ async fn list(
     let page =
         query.paging.page_of(&call, items, |item| item.id.clone())?.map(|item| CapabilitySummary {
             next_step: item.next_step.filter(|_| !is_client),
-            tools: catalog
+            tools: deck
+                .catalog()
                 .get(&item.id)
                 .and_then(|one| one.discovery.as_ref())
                 .map(|known| known.tools.len()),
@@ -195,10 +196,11 @@ struct DeckBudget {
 }
 
 async fn budget(call: RestCall) -> ApiResult<DeckBudget> {
-    let catalog = call.session().catalog();
-    let items = budget_items(&catalog, &count_tokens);
-    let total = count_tokens(&call.session().view());
-    let limit = catalog.config().surface_tokens;
+    let session = call.session();
+    let deck = session.snapshot();
+    let items = budget_items(deck.catalog(), &count_tokens);
+    let total = count_tokens(&deck.view());
+    let limit = deck.catalog().config().surface_tokens;
     Ok(DeckBudget { items, total, limit, counting: "bound" })
 }
 
@@ -234,7 +236,8 @@ struct CapabilityHealth {
 
 async fn health(call: RestCall) -> ApiResult<DeckHealth> {
     let host = &call.rest.host;
-    let capabilities: Vec<CapabilityHealth> = list_items(host, &call.session().catalog())
+    let session = call.session();
+    let capabilities: Vec<CapabilityHealth> = list_items(host, session.snapshot().catalog())
         .into_iter()
         .map(|item| CapabilityHealth {
             last_failure: DiscoveryFailure::from_health(&item.health),

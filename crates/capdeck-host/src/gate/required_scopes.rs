@@ -1,4 +1,5 @@
-//! Which OAuth scope a call needs. It is asked before a request has a session; the gate refuses by the access later on.
+//! Which OAuth scope a call needs. Transports ask before a request has a session, to challenge a token that lacks one;
+//! nothing is allowed here.
 
 use std::sync::Arc;
 
@@ -13,8 +14,8 @@ use crate::{CapsuleTool, Host, SessionScope, ToolRoute, meta_tools};
 
 impl Host {
     /// The OAuth scopes that a call of a listed tool needs and the client's token lacks. Transports ask before they
-    /// dispatch the call, so that the client can request all of them at once; what was not granted to the client is
-    /// refused by the gate like for every other caller.
+    /// dispatch the call, so that the client can request all of them at once, and not for a token that has enough for
+    /// any call. What was not granted to the client is refused by the gate like for every other caller.
     pub fn missing_scopes(
         &self,
         scope: &SessionScope,
@@ -22,10 +23,6 @@ impl Host {
         name: &str,
         arguments: Option<&RawValue>,
     ) -> Scopes {
-        let has = |scope| access.scopes.allows(scope);
-        if has(OAuthScope::DeckCall) && has(OAuthScope::CapsuleWrite) {
-            return Scopes::default();
-        }
         access.missing([needed_scope(self, scope, access, name, arguments)])
     }
 }
