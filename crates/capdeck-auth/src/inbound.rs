@@ -90,5 +90,5 @@ use self::{
     registry::{RegistryInner, RegistrySnapshot, RegistryTransaction, check_room},
     sessions::SessionRecord,
     store::RegistryStore,
-    token::{HexDigits, TokenHash, TokenKind, new_id, random},
+    token::{TokenHash, TokenKind, new_id, random},
 };

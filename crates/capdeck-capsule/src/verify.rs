@@ -2,14 +2,13 @@
 
 use std::{collections::BTreeSet, fs, io};
 
-use capdeck_storage::list_folder;
+use capdeck_storage::{list_folder, sha256_hex};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     AuditReport, BlobId, DeletedEntry, EntryUri, FileStore, StoreError,
     audit::verify_audit,
     day_file,
-    digest::sha256_hex,
     file_store::{LoadedVersion, SignalLine, StoreEngine, VersionIntegrity, find_problems},
 };
 

@@ -73,7 +73,6 @@ pub use definition::{
 };
 pub use diagnostic::{Diagnostic, DiagnosticSeverity};
 pub use document::json::object_members;
-pub use fingerprint::sha256_hex;
 pub use frontmatter::{SkillFileError, skill_frontmatter};
 pub use glob::Glob;
 pub use hidden_characters::{HiddenCharacter, HiddenKind, hidden_characters, reveal};

@@ -1,7 +1,7 @@
 //! Compares a run with its record or with the expectations of a test.
 
-use capdeck_catalog::sha256_hex;
 use capdeck_sandbox::{CallRecord, RunError, RunReport};
+use capdeck_storage::sha256_hex;
 use serde_json::{Value, json, value::RawValue};
 
 use super::{
