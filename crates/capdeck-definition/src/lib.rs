@@ -73,7 +73,9 @@ pub use definition::{
 };
 pub use diagnostic::{Diagnostic, DiagnosticSeverity};
 pub use document::json::object_members;
-pub use frontmatter::{SkillFileError, skill_frontmatter};
+pub use frontmatter::{
+    FrontmatterError, SkillFileError, skill_frontmatter, split as split_frontmatter,
+};
 pub use glob::Glob;
 pub use hidden_characters::{HiddenCharacter, HiddenKind, hidden_characters, reveal};
 pub use load::{DeckRoot, RootOwner, SourceFile, SourceFormat};
