@@ -13,7 +13,7 @@ pub use atomic_file::{
     FileReaders, StagedFile, TEMPORARY_PREFIX, private_options, read_if_exists, remove_if_exists,
     replace_file, replace_file_unsynced, stage_file,
 };
-pub use clock::WallClock;
+pub use clock::{WallClock, unix_seconds};
 pub use file_lock::FileLock;
 pub use folder::{folder_of, is_open_to_others, list_folder, make_private_folder, sync_folder};
 pub use hex::{from_hex, sha256_hex, to_hex};
