@@ -10,7 +10,7 @@ use super::{Problem, assert_none, files, root};
 const CRATES: &[(&str, &[&str])] = &[
     ("capdeck-access", &[]),
     ("capdeck-storage", &[]),
-    ("capdeck-definition", &["capdeck-storage"]),
+    ("capdeck-definition", &["capdeck-access", "capdeck-storage"]),
     ("capdeck-catalog", &["capdeck-access", "capdeck-storage", "capdeck-definition"]),
     ("capdeck-install", &["capdeck-storage", "capdeck-definition"]),
     ("capdeck-mcp", &[]),
