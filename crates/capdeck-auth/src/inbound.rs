@@ -87,5 +87,5 @@ use self::{
     failures::SourceAddress,
     file_store::RegistryFileStore,
     registry::{RegistryInner, RegistrySnapshot, RegistryTransaction, check_room},
-    token::{HexDigits, TokenHash, TokenKind, new_id, random},
+    token::{TokenHash, TokenKind, new_id, random},
 };

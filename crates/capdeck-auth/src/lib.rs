@@ -7,6 +7,7 @@
 //! This crate never reads the process environment and knows nothing of capabilities. A resolved value is never
 //! logged; only [`Vault`] and [`TokenStore`] write one to disk, encrypted.
 
+mod blocking;
 mod environment;
 pub mod inbound;
 mod interpolate;

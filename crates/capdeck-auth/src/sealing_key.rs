@@ -7,6 +7,7 @@ use base64::{
     alphabet::URL_SAFE,
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
+use capdeck_storage::to_hex;
 use chacha20poly1305::{
     XChaCha20Poly1305, XNonce,
     aead::{Aead, KeyInit, Payload},
@@ -92,7 +93,7 @@ impl SealingKey {
         let mut digest = Sha256::new();
         digest.update(b"capdeck key id\0");
         digest.update(*bytes);
-        let id = digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let id = to_hex(digest.finalize()).chars().take(16).collect();
         Self { bytes, id }
     }
 

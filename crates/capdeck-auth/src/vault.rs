@@ -7,12 +7,9 @@ mod error;
 mod grant;
 mod rekey;
 
-use std::{
-    path::{Path, PathBuf},
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::path::{Path, PathBuf};
 
-use capdeck_storage::FileLock;
+use capdeck_storage::{FileLock, unix_seconds};
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, Zeroizing};
 
@@ -80,7 +77,7 @@ impl Vault {
         let _held = self.lock()?;
         let values = self.values();
         values.check_keys()?;
-        let now = now();
+        let now = unix_seconds();
         // An unreadable entry is replaced like any other.
         let created_at = self.entry(name).map_or(now, |earlier| earlier.created_at);
         let entry = VaultEntry { value: value.expose().to_owned(), created_at, updated_at: now };
@@ -237,9 +234,4 @@ impl Drop for VaultEntry {
     fn drop(&mut self) {
         self.value.zeroize();
     }
-}
-
-/// Seconds since 1970.
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

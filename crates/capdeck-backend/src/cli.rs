@@ -156,17 +156,18 @@ impl CliConnection {
                 .map(|(name, value)| Ok((name.clone(), fill(value, arguments, None)?)))
                 .collect::<Result<IndexMap<_, _>, CallError>>()
         };
-        let layers = [fill_all(&tools.env)?, fill_all(&action.env)?];
-        let configured = action.cwd.as_ref().or(tools.cwd.as_ref());
+        let layers = [fill_all(&tools.env)?, fill_all(&action.program.env)?];
+        let configured = action.program.cwd.as_ref().or(tools.cwd.as_ref());
         let configured = configured.map(|cwd| fill(cwd, arguments, None)).transpose()?;
-        let mut guard = OptionGuard::new(&action.command, action.input_schema.as_ref());
-        let mut args = Vec::with_capacity(action.args.len());
-        for word in &action.args {
+        let mut guard =
+            OptionGuard::new(&action.program.command, action.schemas.input_schema.as_ref());
+        let mut args = Vec::with_capacity(action.program.args.len());
+        for word in &action.program.args {
             guard.pass_word(word);
             args.push(fill(word, arguments, Some(&guard))?);
         }
         Ok(ChildCommand {
-            program: fill(&action.command, arguments, None)?,
+            program: fill(&action.program.command, arguments, None)?,
             args,
             env: child_environment(&self.prepared.surroundings.settings.environment, &layers),
             folder: self.prepared.folder.resolve(configured.as_deref())?,
@@ -179,13 +180,13 @@ pub(crate) fn declare<'a>(name: &'a str, action: &'a CliAction) -> DeclaredTool<
     DeclaredTool {
         name,
         description: action
+            .text
             .description
             .clone()
-            .unwrap_or_else(|| format!("Run `{}`", action.command)),
-        use_when: action.use_when.as_ref(),
-        avoid_when: action.avoid_when.as_ref(),
-        input_schema: action.input_schema.as_ref(),
-        output_schema: action.output_schema.as_ref(),
+            .unwrap_or_else(|| format!("Run `{}`", action.program.command)),
+        hints: Some(&action.text),
+        input_schema: action.schemas.input_schema.as_ref(),
+        output_schema: action.schemas.output_schema.as_ref(),
         annotations: action.annotations.map_or(Value::Null, |annotations| json!(annotations)),
         ..DeclaredTool::default()
     }

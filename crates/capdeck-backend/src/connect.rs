@@ -295,7 +295,7 @@ fn fixed_commands(tools: &CliTools) -> CliTools {
     let mut fixed = tools.clone();
     let is_open = |text: &str| text.contains(['{', '$']);
     fixed.actions.retain(|_, action| {
-        !is_open(&action.command) && !action.cwd.as_deref().is_some_and(is_open)
+        !is_open(&action.program.command) && !action.program.cwd.as_deref().is_some_and(is_open)
     });
     fixed
 }
@@ -304,8 +304,13 @@ fn check_cli(prepared: &ResolvedBackend<CliTools>) -> Vec<CallError> {
     let tools = &prepared.block;
     let mut problems: Vec<CallError> = Vec::new();
     for action in tools.actions.values() {
-        let cwd = action.cwd.as_ref().or(tools.cwd.as_ref());
-        let found = check_command(prepared, &action.command, cwd, &[&tools.env, &action.env]);
+        let cwd = action.program.cwd.as_ref().or(tools.cwd.as_ref());
+        let found = check_command(
+            prepared,
+            &action.program.command,
+            cwd,
+            &[&tools.env, &action.program.env],
+        );
         if let Err(problem) = found {
             let problem = problem.scrubbed(&prepared.log_scrubber);
             // Ten actions of one missing program are one problem.
@@ -392,8 +397,8 @@ impl Connector {
 fn without_credentials(backend: &Backend) -> Option<(PathBuf, Backend)> {
     let mut anonymous = backend.clone();
     let (path, requests) = match &mut anonymous {
-        Backend::OpenApi(api) => (&api.spec_path, &mut api.requests),
-        Backend::GoogleDiscovery(api) => (&api.discovery_path, &mut api.requests),
+        Backend::OpenApi(api) => (&api.spec_path, &mut api.import.requests),
+        Backend::GoogleDiscovery(api) => (&api.discovery_path, &mut api.import.requests),
         Backend::GraphQl(api) => (&api.schema_path, &mut api.requests),
         Backend::Mcp(_)
         | Backend::Http(_)

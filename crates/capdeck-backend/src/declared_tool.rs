@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use capdeck_auth::SecretScrubber;
 use capdeck_catalog::{CONFIRM, Discovery, Tool};
-use capdeck_definition::{Backend, Definition};
+use capdeck_definition::{ActionText, Backend, Definition};
 use serde_json::{Map, Value, json};
 
 use crate::{Artifact, CallError, CallResult, call_error::scrub_json, cli, cmp, http_actions};
@@ -14,8 +14,7 @@ use crate::{Artifact, CallError, CallResult, call_error::scrub_json, cli, cmp, h
 pub(crate) struct DeclaredTool<'a> {
     pub(crate) name: &'a str,
     pub(crate) description: String,
-    pub(crate) use_when: Option<&'a String>,
-    pub(crate) avoid_when: Option<&'a String>,
+    pub(crate) hints: Option<&'a ActionText>,
     pub(crate) input_schema: Option<&'a Map<String, Value>>,
     pub(crate) output_schema: Option<&'a Map<String, Value>>,
     pub(crate) annotations: Value,
@@ -43,9 +42,11 @@ impl DeclaredTool<'_> {
         let mut members = Map::new();
         members.insert("name".into(), self.name.into());
         members.insert("description".into(), self.description.into());
-        for (key, hint) in [("useWhen", self.use_when), ("avoidWhen", self.avoid_when)] {
-            if let Some(hint) = hint {
-                members.insert(key.into(), hint.as_str().into());
+        if let Some(ActionText { use_when, avoid_when, .. }) = self.hints {
+            for (key, hint) in [("useWhen", use_when), ("avoidWhen", avoid_when)] {
+                if let Some(hint) = hint {
+                    members.insert(key.into(), hint.as_str().into());
+                }
             }
         }
         if !self.patterns.is_empty() {

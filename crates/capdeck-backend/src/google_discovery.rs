@@ -76,15 +76,15 @@ pub(crate) fn connect(
         .map_err(scrub)?;
     let server = server(&block).map_err(scrub)?;
     let endpoint = ApiEndpoint::new(&mut prepared, server, cancel);
-    Ok(ApiConnection::new(reader, endpoint, block.operation_cache_ttl_ms))
+    Ok(ApiConnection::new(reader, endpoint, block.import.operation_cache_ttl_ms))
 }
 
 /// What a sign-in is for: the API where the definition says where it is, else where its document is, else what that says.
 pub(crate) fn server(block: &GoogleDiscoveryApi) -> Result<Option<Url>, CallError> {
-    if !is_sign_in(&block.requests.auth) {
+    if !is_sign_in(&block.import.requests.auth) {
         return Ok(None);
     }
-    if let Some(base) = &block.base_url {
+    if let Some(base) = &block.import.base_url {
         return parse_base(base).map(Some);
     }
     match place(block)? {
@@ -122,21 +122,21 @@ fn place(block: &GoogleDiscoveryApi) -> Result<DocumentLocation, CallError> {
 impl GoogleApiReader {
     fn new(block: &GoogleDiscoveryApi, project: Option<&Path>) -> Result<Self, CallError> {
         let place = place(block)?;
-        let base = block.base_url.as_deref().map(parse_base).transpose()?;
+        let base = block.import.base_url.as_deref().map(parse_base).transpose()?;
         let is_same_server =
             base.zip(place.url()).is_some_and(|(base, url)| base.origin() == url.origin());
         Ok(Self {
             place,
-            base_url: block.base_url.clone(),
+            base_url: block.import.base_url.clone(),
             filter: OperationFilter {
-                include: block.include_operations.clone(),
-                exclude: block.exclude_operations.clone(),
+                include: block.import.include_operations.clone(),
+                exclude: block.import.exclude_operations.clone(),
                 matches: matches_method,
             },
             project: project.map(Path::to_path_buf),
-            auth: block.requests.auth.clone(),
+            auth: block.import.requests.auth.clone(),
             // Tools are listed before anybody has signed in.
-            is_trusted: is_same_server && !is_sign_in(&block.requests.auth),
+            is_trusted: is_same_server && !is_sign_in(&block.import.requests.auth),
         })
     }
 

@@ -10,12 +10,15 @@ mod request;
 mod response;
 mod send;
 
-pub use self::client::{JsonSender, fetch_text};
+pub use self::{
+    client::{JsonSender, fetch_text},
+    request::encode_segment,
+};
 pub(crate) use self::{
     endpoint::{ApiEndpoint, ResponseDelivery},
     request::{
-        EndpointRequest, HttpBodyPart, HttpRequestBody, RedirectScope, below, encode_segment,
-        header_name, header_value, parse_address, parse_bare_address, parse_base,
+        EndpointRequest, HttpBodyPart, HttpRequestBody, RedirectScope, below, header_name,
+        header_value, parse_address, parse_bare_address, parse_base,
     },
     response::DEFAULT_MAX_INLINE_BYTES,
     send::no_response_error,

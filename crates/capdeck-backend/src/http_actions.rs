@@ -24,9 +24,10 @@ use crate::{
     arguments::{no_such_tool, read_arguments, scalar_text},
     connect::ResolvedBackend,
     declared_tool::{DeclaredTool, declared_discovery},
+    encode_segment,
     http::{
-        ApiEndpoint, EndpointRequest, HttpRequestBody, ResponseDelivery, below, encode_segment,
-        header_name, header_value, parse_base,
+        ApiEndpoint, EndpointRequest, HttpRequestBody, ResponseDelivery, below, header_name,
+        header_value, parse_base,
     },
 };
 
@@ -92,13 +93,13 @@ pub(crate) fn declare<'a>(name: &'a str, action: &'a HttpAction) -> DeclaredTool
     DeclaredTool {
         name,
         description: action
+            .text
             .description
             .clone()
             .unwrap_or_else(|| format!("{method} {}", action.path)),
-        use_when: action.use_when.as_ref(),
-        avoid_when: action.avoid_when.as_ref(),
-        input_schema: action.input_schema.as_ref(),
-        output_schema: action.output_schema.as_ref(),
+        hints: Some(&action.text),
+        input_schema: action.schemas.input_schema.as_ref(),
+        output_schema: action.schemas.output_schema.as_ref(),
         annotations: json!({
             "readOnlyHint": action.method == HttpMethod::Get,
             "destructiveHint": action.method == HttpMethod::Delete,

@@ -1,15 +1,8 @@
 //! Which tools of which projects were prepared by their `init`, on disk.
 
-use std::{
-    collections::HashMap,
-    fs::{self, File, TryLockError},
-    io,
-    path::PathBuf,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashMap, io, path::PathBuf, sync::Arc, time::Duration};
 
-use capdeck_catalog::sha256_hex;
+use capdeck_storage::{FileLock, replace_file_unsynced, sha256_hex};
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::OwnedMutexGuard;
@@ -39,19 +32,16 @@ impl InitRecords {
 
     /// Waits while another call prepares the same tool, in this process or another one.
     /// The right to prepare it lasts until both locks are dropped or the process ends.
-    pub(crate) async fn lock(&self, key: &InitKey) -> io::Result<(OwnedMutexGuard<()>, File)> {
+    pub(crate) async fn lock(&self, key: &InitKey) -> io::Result<(OwnedMutexGuard<()>, FileLock)> {
         let turn = Arc::clone(self.turns.lock().entry(key.name()).or_default());
         let in_process = turn.lock_owned().await;
-        fs::create_dir_all(&self.folder)?;
         let path = self.folder.join(format!("{}.lock", key.name()));
-        let file = File::options().create(true).truncate(false).write(true).open(path)?;
         loop {
-            match file.try_lock() {
-                Ok(()) => return Ok((in_process, file)),
-                // A blocking wait could not be given up when the caller cancels.
-                Err(TryLockError::WouldBlock) => tokio::time::sleep(LOCK_POLL_INTERVAL).await,
-                Err(TryLockError::Error(error)) => return Err(error),
+            if let Some(across_processes) = FileLock::try_take(&path)? {
+                return Ok((in_process, across_processes));
             }
+            // A blocking wait could not be given up when the caller cancels.
+            tokio::time::sleep(LOCK_POLL_INTERVAL).await;
         }
     }
 
@@ -60,12 +50,8 @@ impl InitRecords {
     }
 
     pub(crate) fn mark_done(&self, key: &InitKey) -> io::Result<()> {
-        fs::create_dir_all(&self.folder)?;
         let text = json!({ "project": key.project, "tool": key.tool }).to_string();
-        // A name of its own first, so that a file that is there is whole.
-        let unfinished = self.folder.join(format!("{}.{}.new", key.name(), std::process::id()));
-        fs::write(&unfinished, text)?;
-        fs::rename(&unfinished, self.file(key))
+        replace_file_unsynced(&self.file(key), text.as_bytes())
     }
 
     fn file(&self, key: &InitKey) -> PathBuf {

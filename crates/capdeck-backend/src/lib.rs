@@ -53,7 +53,7 @@ pub use connection::{CallContext, CallResult, CallerHandle, Connection, NoCaller
 pub use connector_context::vault_holder;
 pub use declared_tool::static_discovery;
 pub use guardian::{GuardianCommand, run_guardian};
-pub use http::{JsonSender, fetch_text};
+pub use http::{JsonSender, encode_segment, fetch_text};
 pub use project_values::project_variables;
 pub use remote_host::{
     HostManifest, HostManifestFacts, MANIFEST_VERSION, RemoteHost, TaggedManifest,

@@ -85,7 +85,7 @@ pub(crate) async fn connect(
     let block = prepared.block.clone();
     let reader = OpenApiReader::new(&prepared, base_dir);
     let reader = reader.map_err(|error| error.scrubbed(&scrubber))?;
-    let server = match block.requests.auth {
+    let server = match block.import.requests.auth {
         BackendAuth::OAuth2(_) | BackendAuth::Oidc(_) => {
             let of_block = block.clone();
             let server = tokio::task::spawn_blocking(move || resource(&of_block));
@@ -94,7 +94,7 @@ pub(crate) async fn connect(
         BackendAuth::None {} | BackendAuth::Bearer { .. } | BackendAuth::Headers { .. } => None,
     };
     let endpoint = ApiEndpoint::new(&mut prepared, server, cancel);
-    Ok(ApiConnection::new(reader, endpoint, block.operation_cache_ttl_ms))
+    Ok(ApiConnection::new(reader, endpoint, block.import.operation_cache_ttl_ms))
 }
 
 /// Whether the addresses and the file of a definition can be used, without reading anything.
@@ -113,7 +113,7 @@ pub(crate) fn check(prepared: &ResolvedBackend<OpenApiEndpoint>) -> Result<(), C
 /// What a sign-in is for: the base URL, else the server that a description on this machine names, else the place of
 /// the description.
 pub(crate) fn resource(block: &OpenApiEndpoint) -> Option<Url> {
-    if let Some(base) = &block.base_url {
+    if let Some(base) = &block.import.base_url {
         return Url::parse(base).ok();
     }
     if let Some(spec_url) = &block.spec_url {
@@ -131,7 +131,7 @@ impl OpenApiReader {
         base_dir: &Path,
     ) -> Result<Self, CallError> {
         let block = &prepared.block;
-        let base = block.base_url.as_deref().map(parse_base).transpose()?;
+        let base = block.import.base_url.as_deref().map(parse_base).transpose()?;
         let (path, url) = (block.spec_path.as_ref(), block.spec_url.as_ref());
         let place = DocumentLocation::new(path, url, parse_spec_url)?.ok_or_else(|| {
             CallError::invalid_config("there is neither `specPath` nor `specUrl`")
@@ -139,7 +139,7 @@ impl OpenApiReader {
         let surrounding =
             path.map(|path| DocumentFolder { file: path.into(), folder: base_dir.to_path_buf() });
         let spec_url = place.url().cloned();
-        let offer = AvailableAuth::new(&block.requests.auth);
+        let offer = AvailableAuth::new(&block.import.requests.auth);
         let has_credentials = offer != AvailableAuth::Nothing;
         Ok(Self {
             place,
@@ -147,8 +147,8 @@ impl OpenApiReader {
             rules: OpenApiImportRules {
                 servers: ServerRules { base, spec_url, has_credentials },
                 filter: OperationFilter {
-                    include: block.include_operations.clone(),
-                    exclude: block.exclude_operations.clone(),
+                    include: block.import.include_operations.clone(),
+                    exclude: block.import.exclude_operations.clone(),
                     ..OperationFilter::default()
                 },
                 offer,

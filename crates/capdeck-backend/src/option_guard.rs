@@ -3,7 +3,9 @@
 //! A value that begins a word of a command line must not begin with `-`: which options a program has, and which of them
 //! take the next word, cannot be known in general. It may after a `--` of the author, or where the definition allows it.
 
-use capdeck_definition::{ALLOW_LEADING_DASH, capability_file::command_line::is_shell};
+use capdeck_definition::{
+    ALLOW_LEADING_DASH, capability_file::command_line::is_shell, first_letters,
+};
 use serde_json::{Map, Value};
 
 use crate::CallError;
@@ -34,10 +36,7 @@ impl<'a> OptionGuard<'a> {
         if !text.starts_with('-') || self.options_ended || self.is_allowed(path, value) {
             return Ok(());
         }
-        let mut shown: String = text.chars().take(MAX_SHOWN).collect();
-        if shown.len() < text.len() {
-            shown.push('…');
-        }
+        let shown = first_letters(text, MAX_SHOWN);
         let name = path.rsplit('.').next().unwrap_or(path);
         Err(CallError::invalid_request(format!(
                 "argument `{path}` begins with `-`, and `{}` could take it for an option: `{shown}`",

@@ -134,17 +134,17 @@ impl Connector {
         scrubber: &SecretScrubber,
         cancel: &CancellationToken,
     ) -> Result<StepReport, CallError> {
-        if let Some(cwd) = step.cwd.as_deref().filter(|cwd| !Path::new(cwd).is_absolute()) {
+        if let Some(cwd) = step.program.cwd.as_deref().filter(|cwd| !Path::new(cwd).is_absolute()) {
             return Err(CallError::invalid_config(format!(
                 "the working folder of a set-up step must be an absolute path: `{cwd}`"
             )));
         }
         let surroundings = self.surroundings();
         let command = ChildCommand {
-            program: step.command.clone(),
-            args: step.args.clone(),
-            env: child_environment(&surroundings.settings.environment, [&step.env]),
-            folder: folder.resolve(step.cwd.as_deref())?,
+            program: step.program.command.clone(),
+            args: step.program.args.clone(),
+            env: child_environment(&surroundings.settings.environment, [&step.program.env]),
+            folder: folder.resolve(step.program.cwd.as_deref())?,
             ..ChildCommand::default()
         };
         let take_in = |name| capture(surroundings, id, name, step.max_output_bytes, scrubber);
@@ -185,7 +185,8 @@ fn output_text(captured: &CapturedStream, limit: u64) -> String {
 }
 
 fn secrets_of(step: &SetupStep) -> impl Iterator<Item = Secret> {
-    step.env
+    step.program
+        .env
         .iter()
         .filter(|(name, _)| is_secret_name(name))
         .map(|(_, value)| Secret::new(value.as_str()))

@@ -105,7 +105,7 @@ fn of_google_api(
     server: Url,
     described_scopes: &[String],
 ) -> Option<CapabilitySignIn> {
-    let mut settings = settings(&prepared.block.requests.auth, server)?;
+    let mut settings = settings(&prepared.block.import.requests.auth, server)?;
     settings.authorization_parameters = GOOGLE_PARAMETERS;
     if settings.scopes.is_empty() && !described_scopes.is_empty() {
         if settings.kind == LoginKind::Oidc {

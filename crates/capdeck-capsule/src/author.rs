@@ -124,7 +124,7 @@ fn file_safe(name: &str) -> String {
     safe.truncate(MAX_LENGTH - 17);
     format!(
         "{safe}~{}",
-        crate::digest::sha256_hex(name.as_bytes()).chars().take(16).collect::<String>()
+        capdeck_storage::sha256_hex(name.as_bytes()).chars().take(16).collect::<String>()
     )
 }
 

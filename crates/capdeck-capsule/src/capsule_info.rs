@@ -202,7 +202,7 @@ pub(crate) fn new_id(
             let mut random = [0_u8; 3];
             getrandom::fill(&mut random)
                 .map_err(|error| StoreError::io("make an id")(io::Error::other(error)))?;
-            let id = format!("{slug}-{}", crate::digest::hex(&random));
+            let id = format!("{slug}-{}", capdeck_storage::to_hex(random));
             if is_free(&id) {
                 return Ok(id);
             }

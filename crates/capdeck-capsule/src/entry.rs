@@ -210,7 +210,7 @@ impl BlobId {
 
     /// The name of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
-        Self(crate::digest::sha256_hex(bytes))
+        Self(capdeck_storage::sha256_hex(bytes))
     }
 
     pub fn as_str(&self) -> &str {

@@ -15,7 +15,6 @@ mod capsule_info;
 mod capsule_registry;
 mod change;
 mod day_file;
-mod digest;
 mod entry;
 mod error;
 mod error_code;

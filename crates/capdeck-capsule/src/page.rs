@@ -1,9 +1,10 @@
 //! Listings in pages, with opaque cursors.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use capdeck_storage::sha256_hex;
 use serde::Serialize;
 
-use crate::{EntryScope, StoreError, digest::sha256_hex, service::ListQuery};
+use crate::{EntryScope, StoreError, service::ListQuery};
 
 /// Items of one page at most.
 pub const MAX_LIST_PAGE_SIZE: usize = 200;

@@ -1,14 +1,15 @@
 //! Local shares: a role on a part of a capsule for the holder of a token.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use capdeck_storage::sha256_hex;
 use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 
 use crate::{
-    CapsuleAccess, CapsuleAuthor, CapsuleInfo, EntryScope, StoreError, digest::sha256_hex,
-    service::AddShareRequest, trust::is_line,
+    CapsuleAccess, CapsuleAuthor, CapsuleInfo, EntryScope, StoreError, service::AddShareRequest,
+    trust::is_line,
 };
 
 /// What tokens start with, so that scanners for leaked secrets recognise them.
@@ -145,7 +146,7 @@ impl ShareRecord {
             .map_err(|error| StoreError::io("make a token")(std::io::Error::other(error)))?;
         let (secret, id) = random.split_at(32);
         let token = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(secret));
-        let id = crate::digest::hex(id).chars().take(12).collect::<String>();
+        let id = capdeck_storage::to_hex(id).chars().take(12).collect::<String>();
         let share = Share {
             principal: format!("prn_share_{id}"),
             id: format!("shr_{id}"),

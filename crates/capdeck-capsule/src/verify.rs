@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, io};
 
-use capdeck_storage::list_folder;
+use capdeck_storage::{list_folder, sha256_hex};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,6 @@ use crate::{
     AuditReport, BlobId, DeletedEntry, EntryUri, StoreError,
     audit::verify_audit,
     day_file,
-    digest::sha256_hex,
     file_store::{LoadedVersion, SignalLine, StoreEngine, VersionIntegrity, find_problems},
 };
 

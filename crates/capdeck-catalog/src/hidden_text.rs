@@ -5,7 +5,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use capdeck_definition::{HiddenKind, hidden_characters, reveal};
+use capdeck_definition::{HiddenKind, first_letters, hidden_characters, reveal};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -57,7 +57,7 @@ fn look_into(value: &Value, at: &str, found: &mut Vec<HiddenText>) {
         }
         Value::Object(members) => {
             for (key, member) in members {
-                let below = format!("{at}.{}", cut(&reveal(key)));
+                let below = format!("{at}.{}", first_letters(&reveal(key), MAX_SHOWN_LETTERS));
                 found.extend(examine(key, &below));
                 look_into(member, &below, found);
             }
@@ -75,13 +75,6 @@ fn examine(text: &str, at: &str) -> Option<HiddenText> {
         at: at.to_owned(),
         kinds: hidden.iter().map(|one| one.kind).collect(),
         count: hidden.len(),
-        revealed: cut(&reveal(text)),
+        revealed: first_letters(&reveal(text), MAX_SHOWN_LETTERS),
     })
-}
-
-fn cut(text: &str) -> String {
-    if text.chars().count() <= MAX_SHOWN_LETTERS {
-        return text.to_owned();
-    }
-    format!("{}…", text.chars().take(MAX_SHOWN_LETTERS).collect::<String>())
 }

@@ -37,7 +37,7 @@ pub use arguments::{
 pub use build::{BuildInputs, ProjectTrust, build};
 pub use canonical::canonical;
 pub use capability::{Capability, CapabilityStatus, ExposureModes, HiddenReason};
-pub use capdeck_definition::{nearest, sha256_hex};
+pub use capdeck_definition::{nearest, one_line};
 pub use catalog::{Catalog, import_problems};
 pub use catalog_filter::{grants_tool, screen};
 pub use catalog_selection::CatalogSelection;

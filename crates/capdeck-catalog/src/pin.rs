@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use capdeck_storage::sha256_hex;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Discovery, PinChange, RawMembers, Tool, canonical::canonical, hidden_text, pin_diff, sha256_hex,
-};
+use crate::{Discovery, PinChange, RawMembers, Tool, canonical::canonical, hidden_text, pin_diff};
 
 /// The members that say what a tool does and how to call it. Others may change unnoticed.
 const PINNED_MEMBERS: [&str; 6] =

@@ -12,10 +12,10 @@ pub(crate) fn plan(definition: &Definition) -> Vec<String> {
     let mut lines = match &definition.backend {
         Backend::Mcp(server) => mcp(server),
         Backend::OpenApi(api) => {
-            api_plan(api, [&api.spec_path, &api.spec_url], api.base_url.as_ref())
+            api_plan(api, [&api.spec_path, &api.spec_url], api.import.base_url.as_ref())
         }
         Backend::GoogleDiscovery(api) => {
-            api_plan(api, [&api.discovery_path, &api.discovery_url], api.base_url.as_ref())
+            api_plan(api, [&api.discovery_path, &api.discovery_url], api.import.base_url.as_ref())
         }
         Backend::GraphQl(api) => {
             api_plan(api, [&api.schema_path, &api.schema_url], Some(&api.endpoint_url))
@@ -41,8 +41,8 @@ pub(crate) fn plan(definition: &Definition) -> Vec<String> {
 pub(crate) fn setup_plan(setup: &SetupCommands) -> Vec<String> {
     let steps = |what: &str, steps: &[SetupStep]| {
         let line = |step: &SetupStep| {
-            let program = program_line(&step.command, &step.args);
-            let more = environment_text(step.cwd.as_deref(), &step.env);
+            let program = program_line(&step.program.command, &step.program.args);
+            let more = environment_text(step.program.cwd.as_deref(), &step.program.env);
             format!("{what}: {program} ({}){more}", one_line(&step.label))
         };
         steps.iter().map(line).collect::<Vec<_>>()
@@ -104,14 +104,14 @@ fn private_network(api: &impl HttpBlock) -> Option<String> {
 
 fn cli(tools: &CliTools) -> Vec<String> {
     let line = |(name, action): (&String, &capdeck_definition::CliAction)| {
-        let cwd = action.cwd.as_deref().or(tools.cwd.as_deref());
-        let more = environment_text(cwd, tools.env.iter().chain(&action.env));
-        format!("{name} runs {}{more}", program_line(&action.command, &action.args))
+        let cwd = action.program.cwd.as_deref().or(tools.cwd.as_deref());
+        let more = environment_text(cwd, tools.env.iter().chain(&action.program.env));
+        format!("{name} runs {}{more}", program_line(&action.program.command, &action.program.args))
     };
     let init = |(name, action): (&String, &capdeck_definition::CliAction)| {
         let init = action.init.as_ref()?;
-        let more = environment_text(init.cwd.as_deref(), &init.env);
-        let program = program_line(&init.command, &init.args);
+        let more = environment_text(init.program.cwd.as_deref(), &init.program.env);
+        let program = program_line(&init.program.command, &init.program.args);
         Some(format!("{name} first runs {program}, once{more}"))
     };
     let mut lines: Vec<String> = tools.actions.iter().map(line).collect();

@@ -6,7 +6,6 @@ use std::{
 };
 
 use capdeck_auth::{EnvironmentSnapshot, KeySettings, Secret, Vault};
-use capdeck_catalog::sha256_hex;
 use capdeck_definition::{
     DeckProject, DeckRoot, Exposure, RootOwner, SourceFile, SourceFormat, SourceLayer, find_project,
 };
@@ -15,7 +14,7 @@ use capdeck_host::{
     WorkerCommand,
 };
 use capdeck_serve::{ProcessLifetime, SharedCapsuleService, SharedCapsulesSettings};
-use capdeck_storage::FileReaders;
+use capdeck_storage::{FileReaders, sha256_hex};
 
 use crate::{
     args::GlobalArgs,

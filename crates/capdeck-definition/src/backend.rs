@@ -1,6 +1,7 @@
 //! The backend kinds, one module each. After a kind is added here, crate by crate fails to compile until it has an arm;
 //! `read_block` in `shape.rs` and the rules in `schema/` are not checked by the compiler.
 
+pub(crate) mod action;
 pub(crate) mod chaos;
 pub(crate) mod cli;
 pub(crate) mod cmp;

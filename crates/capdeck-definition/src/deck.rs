@@ -6,12 +6,13 @@ use std::{
     sync::Arc,
 };
 
+use capdeck_storage::sha256_hex;
+
 use crate::{
     Backend, CapabilityFile, CapabilityId, DeckConfig, DeckProject, DeckRoot, Definition,
     DefinitionSource, Diagnostic, RootOwner, SourceFile, SourceFormat, SourceLayer,
     capability_file::ToolExposure,
     cmp,
-    fingerprint::sha256_hex,
     load::LoadedFiles,
     parsed_file::{self, LocatedDefinition},
     project::{hash_line, skill_lines, variables_line},

@@ -2,11 +2,10 @@
 
 use std::{fmt, path::PathBuf, sync::Arc};
 
-use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Backend, CapabilityTailoring, PinMode, backend::number, pattern};
+use crate::{Backend, CapabilityTailoring, PinMode, ProgramCommand, backend::number, pattern};
 
 /// A capability as a file declares it. Plural files yield one of these per child.
 ///
@@ -267,20 +266,14 @@ pub struct SetupCommands {
 
 /// One set-up command, run without a shell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
 pub struct SetupStep {
     /// What the step does, for the person who approves it.
     #[schemars(length(min = 1))]
     pub label: String,
-    #[schemars(length(min = 1))]
-    pub command: String,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub args: Vec<String>,
-    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub env: IndexMap<String, String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1))]
-    pub cwd: Option<String>,
+    #[serde(flatten)]
+    pub program: ProgramCommand,
     #[serde(default = "number::<120_000>")]
     #[schemars(range(min = 1))]
     pub timeout_ms: u64,

@@ -1,7 +1,7 @@
 //! The hash that tells whether a change to a file changes behaviour.
 
+use capdeck_storage::sha256_hex;
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
 use crate::Definition;
 
@@ -22,10 +22,4 @@ impl Definition {
         self.fingerprint = sha256_hex(behaviour.to_string());
         self
     }
-}
-
-/// SHA-256 in lower-case hex.
-pub fn sha256_hex(bytes: impl AsRef<[u8]>) -> String {
-    let digits = Sha256::digest(bytes).into_iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)).collect()
 }

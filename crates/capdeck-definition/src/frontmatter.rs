@@ -1,18 +1,18 @@
-//! The two halves of a Caplet file and of a `SKILL.md`: YAML between `---` lines, then Markdown.
+//! The two halves of a Markdown file such as a Caplet file or a `SKILL.md`: YAML between `---` lines, then Markdown.
 
 use serde_json::{Map, Value};
 
 use crate::document::yaml;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FrontmatterError {
+pub enum FrontmatterError {
     Missing,
     Unclosed,
 }
 
 /// Cuts a text at its fences into YAML and body. The YAML has the line break before it, so that its lines are those of
 /// the file. A byte order mark before the first fence is ignored.
-pub(crate) fn split(text: &str) -> Result<(&str, &str), FrontmatterError> {
+pub fn split(text: &str) -> Result<(&str, &str), FrontmatterError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let opener = text.lines().next().unwrap_or_default();
     if opener.trim_end() != "---" {

@@ -1,5 +1,6 @@
 //! A pattern for names: `*` matches any letters, `?` one.
 
+use capdeck_access::NamePattern;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,29 +27,7 @@ impl Glob {
 
     /// Whether the whole name fits. Takes time in proportion to both lengths at worst, for every pattern.
     pub fn matches(&self, name: &str) -> bool {
-        let pattern: Vec<char> = self.0.chars().collect();
-        let name: Vec<char> = name.chars().collect();
-        let (mut at, mut read) = (0, 0);
-        // Where to go on when the letters after the last `*` turn out not to fit.
-        let mut retry: Option<(usize, usize)> = None;
-        while let Some(letter) = name.get(read) {
-            match pattern.get(at) {
-                Some('*') => {
-                    retry = Some((at + 1, read));
-                    at += 1;
-                }
-                Some(expected) if *expected == '?' || expected == letter => {
-                    at += 1;
-                    read += 1;
-                }
-                _ => {
-                    let Some((after_star, taken)) = retry else { return false };
-                    retry = Some((after_star, taken + 1));
-                    (at, read) = (after_star, taken + 1);
-                }
-            }
-        }
-        pattern.iter().skip(at).all(|rest| *rest == '*')
+        NamePattern::new(&self.0).matches(name)
     }
 }
 

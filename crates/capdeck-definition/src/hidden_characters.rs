@@ -70,6 +70,11 @@ pub fn hidden_characters(text: &str) -> Vec<HiddenCharacter> {
     hidden
 }
 
+/// Whether a character can be hidden, whatever is around it.
+pub fn is_hideable(letter: char) -> bool {
+    kind_of(letter).is_some()
+}
+
 /// The text with each hidden character spelled out; a run of tag characters as the ASCII it encodes.
 pub fn reveal(text: &str) -> String {
     let hidden = hidden_characters(text);

@@ -37,9 +37,11 @@ mod set;
 mod shape;
 mod suggest;
 mod tailoring;
+mod text;
 mod violation;
 
 pub use auth::{BackendAuth, OAuthConfig};
+pub use backend::action::{ActionSchemas, ActionText, ProgramCommand};
 pub use backend::chaos::{ChaosConfig, ChaosDelay, DelayRange};
 pub use backend::cli::{
     ALLOW_LEADING_DASH, CliAction, CliAnnotations, CliCommand, CliOutput, CliOutputType, CliTools,
@@ -51,7 +53,7 @@ pub use backend::graphql::{
 };
 pub use backend::http::{HttpAction, HttpApi, HttpMethod};
 pub use backend::mcp::{McpServer, McpTransport, ProtocolEra, ToolFilter};
-pub use backend::openapi::{GoogleDiscoveryApi, OpenApiEndpoint};
+pub use backend::openapi::{ApiImport, GoogleDiscoveryApi, OpenApiEndpoint};
 pub use backend::request_settings::{
     HttpBlock, NetworkAccess, OutgoingSettings, RateLimit, RatePeriod, RequestSettings,
 };
@@ -75,10 +77,11 @@ pub use definition::{
 };
 pub use diagnostic::{Diagnostic, DiagnosticSeverity};
 pub use document::json::object_members;
-pub use fingerprint::sha256_hex;
-pub use frontmatter::{SkillFileError, skill_frontmatter};
+pub use frontmatter::{
+    FrontmatterError, SkillFileError, skill_frontmatter, split as split_frontmatter,
+};
 pub use glob::Glob;
-pub use hidden_characters::{HiddenCharacter, HiddenKind, hidden_characters, reveal};
+pub use hidden_characters::{HiddenCharacter, HiddenKind, hidden_characters, is_hideable, reveal};
 pub use load::{DeckRoot, RootOwner, SourceFile, SourceFormat};
 pub use policy::{CallPolicy, PolicyEffect, PolicyRule, RuleCondition, ToolAnnotation};
 pub use project::{DeckProject, find_project};
@@ -90,3 +93,4 @@ pub use serve_config::{
 };
 pub use suggest::nearest;
 pub use tailoring::{CapabilityTailoring, ChosenTool, ToolChoice};
+pub use text::{first_letters, one_line};

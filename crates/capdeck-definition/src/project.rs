@@ -5,7 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{CAPABILITY_FILE_NAMES, DeckRoot, RootOwner, fingerprint::sha256_hex};
+use capdeck_storage::sha256_hex;
+
+use crate::{CAPABILITY_FILE_NAMES, DeckRoot, RootOwner};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeckProject {

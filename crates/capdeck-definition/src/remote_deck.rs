@@ -2,11 +2,12 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+use capdeck_storage::sha256_hex;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Backend, BackendAuth, CapabilityId, Deck, Definition, DefinitionSource, Exposure, McpServer,
-    QuarantinedItem, ShadowingMode, SourceLayer, UsageHints, fingerprint::sha256_hex,
+    QuarantinedItem, ShadowingMode, SourceLayer, UsageHints,
 };
 
 /// A capability as its host describes it. Its own endpoint lists its tools.

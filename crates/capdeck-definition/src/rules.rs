@@ -14,8 +14,9 @@ use self::{
     values::{check_base, check_header_name, check_network, check_remote},
 };
 use crate::{
-    Backend, CapletSet, ChaosConfig, ChaosDelay, CliTools, GoogleDiscoveryApi, GraphQlEndpoint,
-    HttpAction, HttpApi, HttpBlock, HttpMethod, McpServer, McpTransport, OpenApiEndpoint,
+    ActionText, Backend, CapletSet, ChaosConfig, ChaosDelay, CliTools, GoogleDiscoveryApi,
+    GraphQlEndpoint, HttpAction, HttpApi, HttpBlock, HttpMethod, McpServer, McpTransport,
+    OpenApiEndpoint,
     diagnostic::{FileFindings, TextPosition},
     document::ValueNode,
     pattern::holds_reference,
@@ -117,7 +118,7 @@ impl BackendCheck<'_> {
         exactly_one(&keys, self.node, self.findings);
         self.resolve_input(&mut api.spec_path, "specPath", self.node);
         self.check_address(api.spec_url.as_ref(), "specUrl");
-        if api.spec_url.is_some() && api.base_url.is_none() {
+        if api.spec_url.is_some() && api.import.base_url.is_none() {
             self.findings.at(self.node.key_place("specUrl")).warning(
                 "missing-base-url",
                 "`specUrl` is given without `baseUrl`, so the document alone decides where requests \
@@ -125,7 +126,7 @@ impl BackendCheck<'_> {
                 "add `baseUrl` with the address of the API",
             );
         }
-        self.check_address(api.base_url.as_ref(), "baseUrl");
+        self.check_address(api.import.base_url.as_ref(), "baseUrl");
         self.check_requests(api);
     }
 
@@ -137,7 +138,7 @@ impl BackendCheck<'_> {
         exactly_one(&keys, self.node, self.findings);
         self.resolve_input(&mut api.discovery_path, "discoveryPath", self.node);
         self.check_address(api.discovery_url.as_ref(), "discoveryUrl");
-        if let Some(address) = &api.base_url {
+        if let Some(address) = &api.import.base_url {
             check_base(address, "baseUrl", self.node, self.findings);
         }
         self.check_requests(api);
@@ -162,8 +163,7 @@ impl BackendCheck<'_> {
             ];
             exactly_one(&keys, node, self.findings);
             self.resolve_input(&mut operation.document_path, "documentPath", node);
-            check_hint(&mut operation.use_when, "useWhen", node, self.findings);
-            check_hint(&mut operation.avoid_when, "avoidWhen", node, self.findings);
+            check_hints(&mut operation.text, node, self.findings);
         }
         self.check_requests(api);
     }
@@ -197,20 +197,20 @@ impl BackendCheck<'_> {
         let actions = node.child("actions");
         for (name, action) in &mut tools.actions {
             let node = actions.child(name);
-            check_input(&action.command, node.child("command").place, self.findings);
-            for (index, arg) in action.args.iter().enumerate() {
+            let program = &action.program;
+            check_input(&program.command, node.child("command").place, self.findings);
+            for (index, arg) in program.args.iter().enumerate() {
                 check_input(arg, node.child("args").item(index).place, self.findings);
             }
-            for (name, value) in &action.env {
+            for (name, value) in &program.env {
                 check_input(value, node.child("env").child(name).place, self.findings);
             }
-            if let Some(cwd) = &action.cwd {
+            if let Some(cwd) = &program.cwd {
                 check_input(cwd, node.child("cwd").place, self.findings);
             }
-            check_input_schema(action.input_schema.as_ref(), node, self.findings);
-            self.resolve(&mut action.cwd);
-            check_hint(&mut action.use_when, "useWhen", node, self.findings);
-            check_hint(&mut action.avoid_when, "avoidWhen", node, self.findings);
+            check_input_schema(action.schemas.input_schema.as_ref(), node, self.findings);
+            self.resolve(&mut action.program.cwd);
+            check_hints(&mut action.text, node, self.findings);
         }
     }
 
@@ -308,9 +308,13 @@ fn check_action(action: &mut HttpAction, node: &ValueNode, findings: &mut FileFi
     for name in action.headers.keys() {
         check_header_name(name, headers.key_place(name), findings);
     }
-    check_input_schema(action.input_schema.as_ref(), node, findings);
-    check_hint(&mut action.use_when, "useWhen", node, findings);
-    check_hint(&mut action.avoid_when, "avoidWhen", node, findings);
+    check_input_schema(action.schemas.input_schema.as_ref(), node, findings);
+    check_hints(&mut action.text, node, findings);
+}
+
+fn check_hints(text: &mut ActionText, node: &ValueNode, findings: &mut FileFindings) {
+    check_hint(&mut text.use_when, "useWhen", node, findings);
+    check_hint(&mut text.avoid_when, "avoidWhen", node, findings);
 }
 
 /// Warns of `$input` without a name: there is no text for all arguments together, so no call of the action would get through.

@@ -237,8 +237,8 @@ impl Backend {
     pub(crate) fn set_auth(&mut self, inherited: &BackendAuth) {
         match self {
             Self::Mcp(server) => server.auth = Some(inherited.clone()),
-            Self::OpenApi(api) => api.requests.auth = inherited.clone(),
-            Self::GoogleDiscovery(api) => api.requests.auth = inherited.clone(),
+            Self::OpenApi(api) => api.import.requests.auth = inherited.clone(),
+            Self::GoogleDiscovery(api) => api.import.requests.auth = inherited.clone(),
             Self::GraphQl(api) => api.requests.auth = inherited.clone(),
             Self::Http(api) => api.requests.auth = inherited.clone(),
             Self::Cli(_) | Self::Cmp(_) | Self::Caplets(_) | Self::Capsules => {}

@@ -7,8 +7,8 @@ use std::{
 };
 
 use capdeck_backend::ClientProfile;
+use capdeck_storage::sha256_hex;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use crate::tasks::with_extension;
 
@@ -75,8 +75,7 @@ fn fingerprint(client: &ClientProfile) -> String {
     let value = serde_json::to_value(&client.capabilities).unwrap_or_default();
     let mut text = String::new();
     write_sorted(&value, &mut text);
-    let digest = Sha256::digest(text.as_bytes());
-    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    sha256_hex(text).chars().take(16).collect()
 }
 
 fn write_sorted(value: &Value, text: &mut String) {

@@ -4,8 +4,9 @@ mod question;
 mod summary;
 
 use capdeck_backend::{CallContext, CallError, ErrorCode};
-use capdeck_catalog::{Capability, Tool, canonical, definition_digest, sha256_hex};
+use capdeck_catalog::{Capability, Tool, canonical, definition_digest};
 use capdeck_definition::PolicyEffect;
+use capdeck_storage::sha256_hex;
 use jiff::Timestamp;
 use serde_json::{json, value::RawValue};
 
@@ -14,7 +15,8 @@ pub(crate) use summary::{shorten, substitutions};
 use self::question::ApprovalAnswer;
 use crate::{
     ApprovalDuration, ApprovalError, ApprovalStore, Session, SessionScope, ToolRequest,
-    approvals::ApprovalRequest, calls::ResolvedCall, deck_snapshot::DeckSnapshot, flow::DataFlow,
+    approvals::ApprovalRequest, calls::ResolvedCall, deck_snapshot::DeckSnapshot, durable,
+    flow::DataFlow,
 };
 
 /// The consent of the person at the command line.
@@ -162,10 +164,7 @@ async fn in_store<T: Send + 'static>(
 ) -> Result<T, CallError> {
     let (store, call) = (ApprovalStore::new(&session.host.settings().state_dir), call.clone());
     let refused = needs_approval(&call);
-    let done = tokio::task::spawn_blocking(move || work(&store, &call, Timestamp::now())).await;
-    let outcome = done.map_err(|panic| {
-        CallError::internal(format!("looking up approvals ended by a bug: {panic}"))
-    })?;
+    let outcome = durable::blocking(move || work(&store, &call, Timestamp::now())).await?;
     outcome.map_err(|error| {
         let cause = std::error::Error::source(&error).map(ToString::to_string);
         CallError { message: format!("{}, but {error}", refused.message), ..refused }

@@ -316,8 +316,8 @@ fn list_timeout_error(id: &CapabilityId, after: Duration) -> CallError {
 fn time_to_live(backend: &Backend) -> Option<Duration> {
     let milliseconds = match backend {
         Backend::Mcp(server) => server.tool_cache_ttl_ms,
-        Backend::OpenApi(api) => api.operation_cache_ttl_ms,
-        Backend::GoogleDiscovery(api) => api.operation_cache_ttl_ms,
+        Backend::OpenApi(api) => api.import.operation_cache_ttl_ms,
+        Backend::GoogleDiscovery(api) => api.import.operation_cache_ttl_ms,
         Backend::GraphQl(api) => api.operation_cache_ttl_ms,
         Backend::Http(_)
         | Backend::Cli(_)
@@ -338,8 +338,8 @@ fn max_list_age(backend: &Backend) -> Option<Duration> {
 pub(crate) fn answer_time(backend: &Backend) -> Duration {
     let milliseconds = match backend {
         Backend::Mcp(server) => server.call_timeout_ms,
-        Backend::OpenApi(api) => api.requests.request_timeout_ms,
-        Backend::GoogleDiscovery(api) => api.requests.request_timeout_ms,
+        Backend::OpenApi(api) => api.import.requests.request_timeout_ms,
+        Backend::GoogleDiscovery(api) => api.import.requests.request_timeout_ms,
         Backend::GraphQl(api) => api.requests.request_timeout_ms,
         Backend::Http(api) => api.requests.request_timeout_ms,
         Backend::Cli(_) | Backend::Cmp(_) | Backend::Caplets(_) | Backend::Capsules => {

@@ -87,7 +87,7 @@ pub use capdeck_capsule::{
     Scheme, SchemeCount, SchemeError, SchemeOrigin, Share, ShareExpiry, Signal, SkippedFile,
     StoreMode, StoreOptions, WriteConflict, WriteOutcome, probe_folder, service::*,
 };
-pub use capdeck_catalog::{Capability, Catalog, RawMembers, estimate_tokens, sha256_hex};
+pub use capdeck_catalog::{Capability, Catalog, RawMembers, estimate_tokens};
 pub use capdeck_definition::{
     BackendKind, CapabilityId, DefinitionSource, Exposure, PinMode, RemoteCapability, ServeAuthMode,
 };

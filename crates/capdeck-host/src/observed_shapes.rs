@@ -8,8 +8,9 @@ use std::{
     sync::{Arc, mpsc::Receiver},
 };
 
-use capdeck_catalog::{ObservedShape, Tool, sha256_hex};
+use capdeck_catalog::{ObservedShape, Tool};
 use capdeck_definition::{DeckConfig, Definition};
+use capdeck_storage::sha256_hex;
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};

@@ -34,14 +34,6 @@ pub(crate) fn string(text: &RawValue) -> Option<String> {
     parse(text)
 }
 
-/// The first letters of a text, with a mark where more are left out.
-pub(crate) fn cut(text: &str, max_letters: usize) -> String {
-    match text.char_indices().nth(max_letters) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
-    }
-}
-
 /// Adds a member to a JSON object, if there is something to say.
 pub(crate) fn put_some<T: Serialize>(object: &mut Value, key: &str, value: Option<T>) {
     if let Some(value) = value {

@@ -263,13 +263,13 @@ fn backend_facts(definition: &Definition) -> Value {
             "toolCacheTtlMs": server.tool_cache_ttl_ms,
         }),
         Backend::OpenApi(api) => json!({
-            "requestTimeoutMs": api.requests.request_timeout_ms,
-            "operationCacheTtlMs": api.operation_cache_ttl_ms,
+            "requestTimeoutMs": api.import.requests.request_timeout_ms,
+            "operationCacheTtlMs": api.import.operation_cache_ttl_ms,
             "source": if api.spec_path.is_some() { "specPath" } else { "specUrl" },
         }),
         Backend::GoogleDiscovery(api) => json!({
-            "requestTimeoutMs": api.requests.request_timeout_ms,
-            "operationCacheTtlMs": api.operation_cache_ttl_ms,
+            "requestTimeoutMs": api.import.requests.request_timeout_ms,
+            "operationCacheTtlMs": api.import.operation_cache_ttl_ms,
             "source": if api.discovery_path.is_some() { "discoveryPath" } else { "discoveryUrl" },
         }),
         Backend::GraphQl(api) => json!({

@@ -8,7 +8,7 @@ mod plan;
 
 use std::{io, path::PathBuf};
 
-use capdeck_definition::sha256_hex;
+use capdeck_storage::sha256_hex;
 use serde_json::{Map, Value};
 
 use self::entry_record::{ClientEntryRecord, FoundEntry, missing_folders};

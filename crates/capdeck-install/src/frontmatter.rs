@@ -1,5 +1,6 @@
 //! The lines between `---` at the head of a Markdown file: read leniently, written so that every reader agrees.
 
+use capdeck_definition::split_frontmatter;
 use serde_json::{Map, Value};
 
 use crate::edit::{ConfigDocument, FileFormat};
@@ -15,19 +16,10 @@ impl<'a> MarkdownFrontmatter<'a> {
     /// Reads a text. One without a header has no fields. A header that is not YAML is read line by line, as many
     /// agents do.
     pub(crate) fn parse(text: &'a str) -> Self {
-        let none = Self { fields: Map::new(), body: text };
-        let bare = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let Some(rest) = strip_rule(bare) else { return none };
-        let mut offset = 0;
-        for line in rest.split_inclusive('\n') {
-            if line.trim_end() == "---" {
-                let (header, body) = rest.split_at(offset);
-                let body = body.strip_prefix(line).unwrap_or_default();
-                return Self { fields: read(header), body };
-            }
-            offset += line.len();
+        match split_frontmatter(text) {
+            Ok((header, body)) => Self { fields: read(header), body },
+            Err(_) => Self { fields: Map::new(), body: text },
         }
-        none
     }
 
     /// A field that is a text with something in it.
@@ -80,11 +72,6 @@ fn scalar(value: &Value) -> String {
         && !text.ends_with(' ')
         && !means_something;
     if is_plain { text.clone() } else { value.to_string() }
-}
-
-fn strip_rule(text: &str) -> Option<&str> {
-    let (first, rest) = text.split_once('\n')?;
-    (first.trim_end() == "---").then_some(rest)
 }
 
 fn read(header: &str) -> Map<String, Value> {

@@ -6,7 +6,7 @@
 mod for_check;
 mod schema_type;
 
-use capdeck_catalog::estimate_tokens;
+use capdeck_catalog::{estimate_tokens, one_line};
 use serde_json::Value;
 
 pub(crate) use self::for_check::declarations_for_check;
@@ -80,7 +80,7 @@ pub fn tool_text(lines: &[CapabilityLine<'_>], budget: usize) -> String {
 }
 
 fn doc_part(doc: &str) -> String {
-    let line = one_line(doc, MAX_LINE_LENGTH);
+    let line = summary_line(doc, MAX_LINE_LENGTH);
     if line.is_empty() { line } else { format!(": {line}") }
 }
 
@@ -108,7 +108,7 @@ pub fn tool_types(id: &str, tools: &[ToolSignature<'_>]) -> String {
     text.push_str("}\n");
     text.push_str(&types.declarations());
     if !left_out.is_empty() {
-        let names = one_line(&left_out.join(", "), MAX_TYPES_LENGTH / 10);
+        let names = summary_line(&left_out.join(", "), MAX_TYPES_LENGTH / 10);
         text.push_str(&format!(
             "// {} more, by `caplets.types({}, name)`: {names}\n",
             left_out.len(),
@@ -121,7 +121,7 @@ pub fn tool_types(id: &str, tools: &[ToolSignature<'_>]) -> String {
 /// Declares a tool as a method. `options` is the text of a second parameter, if shown.
 fn method(id: &str, tool: &ToolSignature<'_>, types: &mut NamedTypes, options: &str) -> String {
     let doc = tool.description.map_or_else(String::new, |doc| {
-        let doc = one_line(doc, MAX_DOC_LENGTH).replace("*/", "* /");
+        let doc = summary_line(doc, MAX_DOC_LENGTH).replace("*/", "* /");
         if doc.is_empty() { doc } else { format!("  /** {doc} */\n") }
     });
     let optional = match tool.input_schema.get("required").and_then(Value::as_array) {
@@ -175,9 +175,9 @@ pub fn type_of(schema: &Value) -> String {
     if named.is_empty() { kind } else { format!("{kind}\n{}", named.trim_end()) }
 }
 
-fn one_line(text: &str, longest: usize) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let line = words.join(" ");
+/// A text on one line, cut after a sentence where that keeps enough of it.
+fn summary_line(text: &str, longest: usize) -> String {
+    let line = one_line(text);
     if line.len() <= longest {
         return line;
     }

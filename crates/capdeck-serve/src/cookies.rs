@@ -1,9 +1,9 @@
 //! The cookies of this host: the session of an operator, the state of a sign-in at a provider, and the mark of a browser.
 
-use std::{fmt::Write as _, time::Duration};
+use std::time::Duration;
 
+use capdeck_storage::{sha256_hex, to_hex};
 use http::{HeaderMap, HeaderValue, header};
-use sha2::{Digest as _, Sha256};
 
 /// A cookie of a person. The `__Host-` prefix makes browsers accept it over HTTPS only, for this host only, whatever another
 /// name of the domain says. Without HTTPS, on this machine itself, browsers take no prefixed cookie.
@@ -56,7 +56,7 @@ const BROWSER_VALUE_LENGTH: usize = 32;
 
 /// The hash of a browser's mark.
 pub(crate) fn browser_hash(headers: &HeaderMap) -> Option<String> {
-    browser_value(headers).map(|value| hex(&Sha256::digest(value.as_bytes())))
+    browser_value(headers).map(sha256_hex)
 }
 
 /// A header that marks a browser without a mark.
@@ -66,7 +66,7 @@ pub(crate) fn mark_browser(headers: &HeaderMap, is_https: bool) -> Option<Header
     }
     let mut bytes = [0; BROWSER_VALUE_LENGTH / 2];
     getrandom::fill(&mut bytes).ok()?;
-    set_cookie(BROWSER, &hex(&bytes), BROWSER_SECONDS, is_https)
+    set_cookie(BROWSER, &to_hex(bytes), BROWSER_SECONDS, is_https)
 }
 
 fn browser_value(headers: &HeaderMap) -> Option<&str> {
@@ -87,13 +87,6 @@ fn set_cookie(name: &str, value: &str, seconds: u64, is_https: bool) -> Option<H
     let secure = if is_https { "; Secure" } else { "" };
     let text = format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}");
     HeaderValue::from_str(&text).ok()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]

@@ -18,9 +18,9 @@ use axum::{
     routing::get,
 };
 use bytes::Bytes;
+use capdeck_storage::sha256_hex;
 use flate2::{Compression, write::GzEncoder};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use sha2::{Digest, Sha256};
 
 use crate::{http_state::HttpState, transport::http::ClientAddress};
 
@@ -273,5 +273,5 @@ fn content_type(path: &str) -> &'static str {
 }
 
 fn short_hash(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    sha256_hex(bytes).chars().take(16).collect()
 }

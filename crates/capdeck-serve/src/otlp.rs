@@ -6,6 +6,7 @@ use std::{
 };
 
 use capdeck_host::{CallError, JsonSender, SpanKind, SpanSink, TraceSpan};
+use capdeck_storage::to_hex;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
@@ -147,8 +148,8 @@ fn export_request(spans: &[TraceSpan], settings: &OtlpSettings) -> String {
 fn span(span: &TraceSpan) -> Value {
     let attributes = span.attributes.iter().map(|(key, value)| text(key, value));
     let mut fields = json!({
-        "traceId": hex(&span.place.trace),
-        "spanId": hex(&span.place.span),
+        "traceId": to_hex(span.place.trace),
+        "spanId": to_hex(span.place.span),
         "name": span.name,
         "kind": match span.kind {
             SpanKind::Server => 2,
@@ -160,7 +161,7 @@ fn span(span: &TraceSpan) -> Value {
         "attributes": attributes.collect::<Vec<_>>(),
     });
     if let Some(parent) = &span.parent {
-        fields["parentSpanId"] = json!(hex(parent));
+        fields["parentSpanId"] = json!(to_hex(parent));
     }
     fields["status"] = match &span.error {
         Some(error) => json!({ "code": 2, "message": error }),
@@ -175,8 +176,4 @@ fn text(key: &str, value: &str) -> Value {
 
 fn nanoseconds(time: SystemTime) -> String {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos().to_string()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

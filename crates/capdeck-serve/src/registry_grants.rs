@@ -17,7 +17,7 @@ use capdeck_host::{
     AccessRequest, AccessResponse, AccessSource, CapsuleAccess, CapsuleAuthor, CapsuleCall,
     CapsuleCaller, CapsuleError, CapsuleErrorCode, CapsuleInfo, CapsuleService,
     CapsuleServiceExt as _, CapsuleSummary, CapsuleUpdate, CapsuleVisibility, CreateCapsuleRequest,
-    GrantService, ListCapsulesRequest, NameScope, PurgeCapsuleRequest, find_capsule,
+    GrantService, ListCapsulesRequest, NameScope, PurgeCapsuleRequest, bare_name, find_capsule,
 };
 use futures_util::{
     StreamExt as _,
@@ -326,8 +326,7 @@ impl KnownCapsules {
     ) -> GrantResult<CapsuleInfo> {
         let mut known = self.listed().await?;
         known.retain(is_known);
-        let wanted = name.strip_prefix("capsol://").unwrap_or(name);
-        match find_capsule(&known, wanted, |one| (&one.id, &one.name)) {
+        match find_capsule(&known, bare_name(name), |one| (&one.id, &one.name)) {
             Ok(Some(found)) => Ok(found.clone()),
             Ok(None) => Err(GrantRefusal::not_found("capsule", name)),
             Err(ambiguous) => {

@@ -4,6 +4,11 @@ use std::{fmt, sync::Arc};
 
 use jiff::Timestamp;
 
+/// The time in seconds since 1970, as sealed records have it.
+pub fn unix_seconds() -> u64 {
+    u64::try_from(Timestamp::now().as_second()).unwrap_or_default()
+}
+
 /// Tells the time. Nothing relies on it going forward.
 #[derive(Clone)]
 pub struct WallClock(Arc<dyn Fn() -> Timestamp + Send + Sync>);

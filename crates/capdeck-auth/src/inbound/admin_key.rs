@@ -6,11 +6,13 @@
 use std::path::Path;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use capdeck_storage::{FileLock, FileReaders, is_open_to_others, read_if_exists, replace_file};
+use capdeck_storage::{
+    FileLock, FileReaders, is_open_to_others, read_if_exists, replace_file, to_hex,
+};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use super::{HexDigits, TokenHash, random};
+use super::{TokenHash, random};
 use crate::Secret;
 
 const MIN_KEY_LENGTH: usize = 16;
@@ -147,7 +149,7 @@ fn pasted(text: &str) -> &str {
 /// Enough to notice a key that was cut or mistyped.
 fn checksum(key: &str) -> String {
     let digest = Sha256::new().chain_update(b"capdeck admin key\0").chain_update(key).finalize();
-    HexDigits(digest.get(..4).unwrap_or_default()).to_string()
+    to_hex(digest).chars().take(8).collect()
 }
 
 fn disk(path: &Path) -> impl Fn(std::io::Error) -> AdminKeyError {

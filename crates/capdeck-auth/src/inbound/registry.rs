@@ -19,6 +19,7 @@ use super::{
     RegistryOptions, RegistryRecords, RegistryResult, RegistryStore, RenewalResponse,
     RequestStatus, SessionRecord, TokenHash,
 };
+use crate::blocking::blocking;
 
 /// How many events a follower may be behind before it misses some.
 const EVENT_BACKLOG: usize = 1024;
@@ -155,7 +156,7 @@ impl Registry {
         let inner = Arc::clone(&self.inner);
         let recorded = blocking(move || {
             inner.publish_event(event);
-            Ok(())
+            RegistryResult::Ok(())
         });
         if let Err(error) = recorded.await {
             tracing::error!(%error, "an event of the registry could not be recorded");
@@ -272,18 +273,6 @@ impl RegistryInner {
         }
         // There may be no follower.
         drop(self.events.send(event));
-    }
-}
-
-/// Runs something that waits for the disk on a thread of its own.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> RegistryResult<T> + Send + 'static,
-) -> RegistryResult<T> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(error) => {
-            Err(RegistryError::Disk { path: "the registry".to_owned(), reason: error.to_string() })
-        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use capdeck_storage::{from_hex, to_hex};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq as _;
@@ -85,36 +86,21 @@ impl fmt::Debug for TokenHash {
 
 impl Serialize for TokenHash {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{}", HexDigits(&self.0)))
+        serializer.serialize_str(&to_hex(self.0))
     }
 }
 
 impl<'de> Deserialize<'de> for TokenHash {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let digits: Option<Vec<u8>> =
-            text.chars().map(|digit| digit.to_digit(16).map(|value| value as u8)).collect();
-        let digits = digits.filter(|digits| digits.len() == 64);
-        let digits = digits.ok_or_else(|| D::Error::custom("a hash has 64 hexadecimal digits"))?;
-        let mut bytes = [0; 32];
-        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-            *byte = pair.iter().fold(0, |value, digit| (value << 4) | digit);
-        }
-        Ok(Self(bytes))
-    }
-}
-
-pub(super) struct HexDigits<'a>(pub(super) &'a [u8]);
-
-impl fmt::Display for HexDigits<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+        let bytes = from_hex(&text);
+        bytes.map(Self).ok_or_else(|| D::Error::custom("a hash has 64 hexadecimal digits"))
     }
 }
 
 /// A new id: what it is the id of, and 80 random bits.
 pub(super) fn new_id(prefix: &str) -> RegistryResult<String> {
-    Ok(format!("{prefix}{}", HexDigits(&random::<10>()?)))
+    Ok(format!("{prefix}{}", to_hex(random::<10>()?)))
 }
 
 pub(super) fn random<const BYTES: usize>() -> RegistryResult<[u8; BYTES]> {

@@ -12,8 +12,8 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
-use capdeck_definition::{CapabilityId, sha256_hex};
-use capdeck_storage::{FileReaders, replace_file};
+use capdeck_definition::CapabilityId;
+use capdeck_storage::{FileReaders, replace_file, sha256_hex};
 use reqwest::{
     Method, Response, StatusCode,
     header::{ETAG, HeaderName, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED},

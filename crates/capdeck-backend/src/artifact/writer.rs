@@ -6,6 +6,7 @@ use std::{
 };
 
 use capdeck_definition::CapabilityId;
+use capdeck_storage::to_hex;
 use sha2::{Digest, Sha256};
 use tokio::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -77,7 +78,7 @@ impl ArtifactWriter {
 
     /// Renames the file to its final path; from then on it can be read.
     pub async fn finish(mut self) -> Result<Artifact, ArtifactError> {
-        self.artifact.sha256 = hex(&std::mem::take(&mut self.digest).finalize());
+        self.artifact.sha256 = to_hex(std::mem::take(&mut self.digest).finalize());
         self.file.flush().await.map_err(|source| self.write_error(source))?;
         self.file.sync_all().await.map_err(|source| self.write_error(source))?;
         let facts = serde_json::to_vec(&self.artifact)
@@ -148,8 +149,4 @@ impl Drop for PartialArtifact {
             let _left = std::fs::remove_dir_all(&self.folder);
         }
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -111,10 +111,7 @@ impl CommandVariables {
         arguments: &Map<String, Value>,
     ) -> Result<ReadyCommand, CallError> {
         let command = CliCommand {
-            command: action.command.clone(),
-            args: action.args.clone(),
-            env: action.env.clone(),
-            cwd: action.cwd.clone(),
+            program: action.program.clone(),
             defaults: properties(action)
                 .filter_map(|(name, one)| Some((name.clone(), one.get("default")?.clone())))
                 .collect(),
@@ -153,16 +150,19 @@ impl CommandVariables {
         let lookup = lookup.in_project(variables.as_ref());
         let declared = &properties(action).map(|(name, _)| name.as_str()).collect::<Vec<_>>();
         let mut words = CommandFiller { lookup, arguments, command, declared, used: Vec::new() };
-        let program = words.fill(&command.command, None)?;
-        let mut guard = OptionGuard::new(&command.command, action.input_schema.as_ref());
-        let mut args = Vec::with_capacity(command.args.len());
-        for word in &command.args {
+        let program = words.fill(&command.program.command, None)?;
+        let mut guard =
+            OptionGuard::new(&command.program.command, action.schemas.input_schema.as_ref());
+        let mut args = Vec::with_capacity(command.program.args.len());
+        for word in &command.program.args {
             guard.pass_word(word);
             args.push(words.fill(word, Some(&guard))?);
         }
-        let folder = command.cwd.as_deref().map(|folder| words.fill(folder, None)).transpose()?;
+        let folder =
+            command.program.cwd.as_deref().map(|folder| words.fill(folder, None)).transpose()?;
         let mut used = words.used;
-        let env: ResolvedValue<IndexMap<String, String>> = resolve_value(&command.env, lookup)?;
+        let env: ResolvedValue<IndexMap<String, String>> =
+            resolve_value(&command.program.env, lookup)?;
         used.extend(env.substitutions);
         Ok(ReadyCommand {
             command: ChildCommand {
@@ -228,7 +228,8 @@ impl CommandFiller<'_> {
 }
 
 fn properties(action: &CliAction) -> impl Iterator<Item = (&String, &Value)> {
-    let properties = action.input_schema.as_ref().and_then(|schema| schema.get("properties"));
+    let properties =
+        action.schemas.input_schema.as_ref().and_then(|schema| schema.get("properties"));
     properties.and_then(Value::as_object).into_iter().flatten()
 }
 

@@ -131,12 +131,10 @@ impl CallableApi for GraphQlApi {
 
 impl GraphQlTool<'_> {
     fn declare(&self) -> DeclaredTool<'_> {
-        let settings = self.configured.map(|configured| &configured.settings);
         DeclaredTool {
             name: &self.name,
             description: self.description.clone(),
-            use_when: settings.and_then(|settings| settings.use_when.as_ref()),
-            avoid_when: settings.and_then(|settings| settings.avoid_when.as_ref()),
+            hints: self.configured.map(|configured| &configured.settings.text),
             input_schema: Some(&self.operation.input_schema),
             output_schema: Some(&self.operation.output_schema),
             annotations: json!({
@@ -222,7 +220,7 @@ impl ConfiguredDocument {
     }
 
     pub(super) fn description(&self, operation: &CompiledOperation) -> String {
-        self.settings.description.clone().unwrap_or_else(|| {
+        self.settings.text.description.clone().unwrap_or_else(|| {
             let kind = if operation.is_mutation { "mutation" } else { "query" };
             let name = operation.name.as_ref().unwrap_or(&self.name);
             format!("The GraphQL {kind} `{name}`")

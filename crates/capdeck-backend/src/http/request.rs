@@ -112,7 +112,8 @@ pub(crate) fn parse_base(text: &str) -> Result<Url, CallError> {
     })
 }
 
-pub(crate) fn encode_segment(value: &str) -> PercentEncode<'_> {
+/// A text with everything escaped that is not safe in one segment of a path.
+pub fn encode_segment(value: &str) -> PercentEncode<'_> {
     utf8_percent_encode(value, SEGMENT)
 }
 

@@ -52,8 +52,8 @@ fn problems(imported: &OpenApiImport) -> Vec<String> {
 
 fn filter(block: &OpenApiEndpoint) -> OperationFilter {
     OperationFilter {
-        include: block.include_operations.clone(),
-        exclude: block.exclude_operations.clone(),
+        include: block.import.include_operations.clone(),
+        exclude: block.import.exclude_operations.clone(),
         ..OperationFilter::default()
     }
 }

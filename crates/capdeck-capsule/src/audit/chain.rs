@@ -2,6 +2,7 @@
 
 use std::{fs::File, io, path::PathBuf};
 
+use capdeck_storage::sha256_hex;
 use jiff::{Timestamp, civil::Date};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,10 +11,7 @@ use super::{
     AuditLogLine, NO_HASH,
     head::{HeadFile, HeadRecord, read_head},
 };
-use crate::{
-    day_file::{self, DayFile},
-    digest::sha256_hex,
-};
+use crate::day_file::{self, DayFile};
 
 /// Lines from which on a log is synced when it is closed: short commands that read do not wait for the disk.
 const MAX_UNSYNCED_LINES: u64 = 64;

@@ -6,6 +6,7 @@ use std::{
     path::Path,
 };
 
+use capdeck_storage::sha256_hex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,7 @@ use super::{
     AuditLogLine, NO_HASH,
     head::{HeadRecord, head_path, read_head},
 };
-use crate::{day_file, digest::sha256_hex};
+use crate::day_file;
 
 /// What a check of an audit trail found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

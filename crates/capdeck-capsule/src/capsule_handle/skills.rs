@@ -5,13 +5,11 @@
 
 use std::collections::HashSet;
 
+use capdeck_storage::sha256_hex;
 use serde_json::{Map, Value, json};
 
 use super::{AuditNote, CapsuleHandle, ScopedStore, prompts::split_head};
-use crate::{
-    AnchorReport, Entry, ProvenanceFrame, StoreError, digest::sha256_hex, service::*,
-    trust::one_line,
-};
+use crate::{AnchorReport, Entry, ProvenanceFrame, StoreError, service::*, trust::one_line};
 
 const MAX_NAME: usize = 64;
 

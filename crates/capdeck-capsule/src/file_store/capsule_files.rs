@@ -15,6 +15,7 @@ use std::{
     },
 };
 
+use capdeck_storage::to_hex;
 use parking_lot::Mutex;
 use rustc_hash::FxHasher;
 
@@ -28,7 +29,7 @@ use super::{
 };
 use crate::{
     AuditLogLine, ChangeAuthor, EntryUri, Scheme, StoreError, StoreMode, StoreOptions,
-    audit::ChainedAuditLog, digest::hex, signal::Signal,
+    audit::ChainedAuditLog, signal::Signal,
 };
 
 /// Locks for entries; two entries may share one.
@@ -205,7 +206,7 @@ impl CapsuleFiles {
         Ok(AuditLogLine {
             ts: self.options.clock.now(),
             role: Some(by.role),
-            change_id: Some(hex(&id)),
+            change_id: Some(to_hex(id)),
             ..AuditLogLine::new(&by.author, action)
         })
     }

@@ -5,12 +5,12 @@
 
 use std::{collections::HashMap, fmt::Write as _, time::SystemTime};
 
+use capdeck_storage::sha256_hex;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 
 use crate::{
     BlobId, BlobRef, CommitRef, EntryMeta, EntryUri,
-    digest::sha256_hex,
     entry::{PromotionReason, RiskClass, UNKNOWN_WRITER},
     patch,
     trust::classify,

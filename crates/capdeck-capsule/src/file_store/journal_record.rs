@@ -5,10 +5,11 @@
 
 use std::io;
 
+use capdeck_storage::sha256_hex;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{AuditLogLine, digest::sha256_hex};
+use crate::AuditLogLine;
 
 /// A change of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]

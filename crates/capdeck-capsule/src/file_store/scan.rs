@@ -13,6 +13,8 @@ use std::{
     thread,
 };
 
+use capdeck_storage::sha256_hex;
+
 use super::{
     capsule_files::CapsuleFiles,
     engine::StoreEngine,
@@ -22,7 +24,7 @@ use super::{
 };
 use crate::{
     DeletedEntry, EntryMeta, EntryUri, Scheme, StoreError, StoreMode, VerifyProblem,
-    digest::sha256_hex, scheme::BodyFormat,
+    scheme::BodyFormat,
 };
 
 /// Files from which on reading them is shared out to threads.

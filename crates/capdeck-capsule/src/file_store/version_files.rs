@@ -7,14 +7,14 @@ use std::{
     time::SystemTime,
 };
 
+use capdeck_storage::sha256_hex;
+
 use super::{
     entry_cache::FileIdentity,
     frontmatter,
     layout::{CapsuleLayout, EntryFiles},
 };
-use crate::{
-    Entry, EntryMeta, EntryUri, StoreError, digest::sha256_hex, patch, scheme::BodyFormat,
-};
+use crate::{Entry, EntryMeta, EntryUri, StoreError, patch, scheme::BodyFormat};
 
 /// Bytes for which room is made before a file is read.
 const MAX_INITIAL_BUFFER: u64 = 2 * 1024 * 1024;

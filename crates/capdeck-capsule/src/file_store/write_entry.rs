@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fs, path::PathBuf, sync::Arc};
 
-use sha2::{Digest as _, Sha256};
+use capdeck_storage::sha256_hex;
 
 use super::{
     capsule_files::{CommitJob, FileStep},
@@ -14,7 +14,6 @@ use super::{
 use crate::{
     AuditLogLine, BlobId, BlobRef, BlobSource, CapsuleAuthor, ChangeAuthor, ChangeKind, EntryMeta,
     EntryUri, Scheme, Signal, StoreError, StoreWrite, WriteConflict, WriteContent, WriteOutcome,
-    digest::{hex, sha256_hex},
     merge, patch,
     trust::{RiskAssessment, classify, is_line, one_line},
 };
@@ -420,7 +419,7 @@ fn check_fields(write: &StoreWrite) -> Result<(), StoreError> {
 
 /// Hashes of who used which key, and of the request.
 fn idempotency(author: &CapsuleAuthor, key: &str, write: &StoreWrite) -> String {
-    let short = |text: String| hex(&Sha256::digest(text)).chars().take(24).collect::<String>();
+    let short = |text: String| sha256_hex(text).chars().take(24).collect::<String>();
     let StoreWrite {
         uri,
         content,

@@ -5,7 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{is_default, number};
+use super::{
+    action::{ActionSchemas, ActionText, ProgramCommand},
+    is_default, number,
+};
 use crate::definition::id_pattern;
 
 const TIMEOUT_MS: u64 = 60_000;
@@ -65,15 +68,10 @@ pub enum PlaceholderStyle {
 
 /// A command that prepares a tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct CliCommand {
-    pub command: String,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub args: Vec<String>,
-    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub env: IndexMap<String, String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cwd: Option<String>,
+    #[serde(flatten)]
+    pub program: ProgramCommand,
     /// Values for placeholders that the caller gives none for.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub defaults: Map<String, Value>,
@@ -94,28 +92,15 @@ impl CliTools {
 
 /// One command, offered as one tool. `$input.path` inside strings takes the caller's values.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
 pub struct CliAction {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1))]
-    pub description: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub use_when: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub avoid_when: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub input_schema: Option<Map<String, Value>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output_schema: Option<Map<String, Value>>,
-    #[schemars(length(min = 1))]
-    pub command: String,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub args: Vec<String>,
-    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub env: IndexMap<String, String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1))]
-    pub cwd: Option<String>,
+    #[serde(flatten)]
+    pub text: ActionText,
+    #[serde(flatten)]
+    pub schemas: ActionSchemas,
+    #[serde(flatten)]
+    pub program: ProgramCommand,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub timeout_ms: Option<u64>,

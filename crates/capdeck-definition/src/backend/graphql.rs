@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    number, openapi::OPERATION_CACHE_TTL_MS, request_settings::RequestSettings, small_number,
+    action::ActionText, number, openapi::OPERATION_CACHE_TTL_MS, request_settings::RequestSettings,
+    small_number,
 };
 use crate::definition::id_pattern;
 
@@ -74,7 +75,8 @@ impl GraphQlEndpoint {
 
 /// One configured operation, offered as one tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
 pub struct GraphQlOperation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
@@ -85,11 +87,6 @@ pub struct GraphQlOperation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub operation_name: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1))]
-    pub description: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub use_when: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub avoid_when: Option<String>,
+    #[serde(flatten)]
+    pub text: ActionText,
 }

@@ -3,9 +3,13 @@
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::{number, request_settings::RequestSettings};
+use super::{
+    action::{ActionSchemas, ActionText},
+    number,
+    request_settings::RequestSettings,
+};
 use crate::{definition::id_pattern, pattern};
 
 /// HTTP actions below one base URL.
@@ -26,23 +30,17 @@ pub struct HttpApi {
 
 /// One request, offered as one tool. `query`, `headers` and `jsonBody` may hold `$input` references.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
 pub struct HttpAction {
     pub method: HttpMethod,
     /// Starts with `/`; `{name}` takes the argument `name`.
     #[schemars(length(min = 1), regex(pattern = pattern::PATH))]
     pub path: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1))]
-    pub description: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub use_when: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub avoid_when: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub input_schema: Option<Map<String, Value>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output_schema: Option<Map<String, Value>>,
+    #[serde(flatten)]
+    pub text: ActionText,
+    #[serde(flatten)]
+    pub schemas: ActionSchemas,
     /// Query parameters: strings, numbers or booleans.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(extend("additionalProperties" = { "type": ["string", "number", "boolean"] }))]

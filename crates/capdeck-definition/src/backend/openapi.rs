@@ -19,19 +19,8 @@ pub struct OpenApiEndpoint {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub spec_url: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1))]
-    pub base_url: Option<String>,
     #[serde(flatten)]
-    pub requests: RequestSettings,
-    #[serde(default = "number::<OPERATION_CACHE_TTL_MS>")]
-    pub operation_cache_ttl_ms: u64,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(inner(length(min = 1, max = 160)))]
-    pub include_operations: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(inner(length(min = 1, max = 160)))]
-    pub exclude_operations: Vec<String>,
+    pub import: ApiImport,
 }
 
 /// An API described by a document at `discoveryPath` or `discoveryUrl`.
@@ -45,6 +34,14 @@ pub struct GoogleDiscoveryApi {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub discovery_url: Option<String>,
+    #[serde(flatten)]
+    pub import: ApiImport,
+}
+
+/// What an API whose tools come from a document has, wherever the document is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ApiImport {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub base_url: Option<String>,

@@ -114,21 +114,25 @@ impl HttpBlock for HttpApi {
 
 impl HttpBlock for OpenApiEndpoint {
     fn requests(&self) -> &RequestSettings {
-        &self.requests
+        &self.import.requests
     }
 
     fn addresses(&self) -> Vec<&str> {
-        [&self.spec_url, &self.base_url].into_iter().flatten().map(String::as_str).collect()
+        [&self.spec_url, &self.import.base_url].into_iter().flatten().map(String::as_str).collect()
     }
 }
 
 impl HttpBlock for GoogleDiscoveryApi {
     fn requests(&self) -> &RequestSettings {
-        &self.requests
+        &self.import.requests
     }
 
     fn addresses(&self) -> Vec<&str> {
-        [&self.discovery_url, &self.base_url].into_iter().flatten().map(String::as_str).collect()
+        [&self.discovery_url, &self.import.base_url]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .collect()
     }
 }
 

@@ -11,9 +11,9 @@ use super::{
     read::ParsedCapabilityFile,
 };
 use crate::{
-    ALLOW_LEADING_DASH, Backend, BackendAuth, CapabilityId, CapabilityTailoring, ChosenTool,
-    CliAction, CliCommand, CliTools, Definition, Exposure, McpServer, PlaceholderStyle,
-    SourceLayer, ToolChoice,
+    ALLOW_LEADING_DASH, ActionSchemas, ActionText, Backend, BackendAuth, CapabilityId,
+    CapabilityTailoring, ChosenTool, CliAction, CliCommand, CliTools, Definition, Exposure,
+    McpServer, PlaceholderStyle, ProgramCommand, SourceLayer, ToolChoice,
     backend::cli::arguments_schema,
     diagnostic::TextPosition,
     parsed_file::{FileOrigin, LocatedDefinition},
@@ -189,15 +189,14 @@ fn define_group(
 }
 
 fn action(tool: &CommandTool, description: Option<String>) -> CliAction {
-    let run = command(&tool.run);
     CliAction {
-        description,
-        input_schema: Some(input_schema(&tool.run)),
+        text: ActionText { description, ..ActionText::default() },
+        schemas: ActionSchemas {
+            input_schema: Some(input_schema(&tool.run)),
+            ..ActionSchemas::default()
+        },
         init: tool.init.as_ref().map(|init| Box::new(command(init))),
-        command: run.command,
-        args: run.args,
-        env: run.env,
-        cwd: run.cwd,
+        program: command(&tool.run).program,
         ..CliAction::default()
     }
 }
@@ -207,10 +206,12 @@ fn command(spec: &CommandSpec) -> CliCommand {
     // A line that cannot be taken apart was refused when it was read.
     let mut words = command_line::split(&spec.cmd).unwrap_or_default().into_iter();
     CliCommand {
-        command: words.next().unwrap_or_default(),
-        args: words.collect(),
-        env: spec.env.clone(),
-        cwd: spec.dir.clone(),
+        program: ProgramCommand {
+            command: words.next().unwrap_or_default(),
+            args: words.collect(),
+            env: spec.env.clone(),
+            cwd: spec.dir.clone(),
+        },
         defaults: spec
             .args
             .iter()

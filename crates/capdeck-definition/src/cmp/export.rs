@@ -100,7 +100,7 @@ fn write_manifest(
 /// The program that all actions run, if there is one.
 fn only_program(definition: &Definition) -> Option<String> {
     let Backend::Cli(tools) = &definition.backend else { return None };
-    let mut programs = tools.actions.values().map(|action| &action.command);
+    let mut programs = tools.actions.values().map(|action| &action.program.command);
     let first = programs.next()?;
     programs.all(|program| program == first).then(|| first.clone())
 }
@@ -144,17 +144,18 @@ fn convert(
 ) -> Result<(CmpIntent, Vec<String>), Vec<String>> {
     let mut problems = Vec::new();
     let mut problem = |what: String| problems.push(format!("`{name}` {what}"));
-    if action.cwd.is_some() || tools.cwd.is_some() {
+    if action.program.cwd.is_some() || tools.cwd.is_some() {
         problem("runs in a folder of its own (`cwd`)".to_owned());
     }
     let mut words: Vec<String> = Vec::new();
-    let variables: IndexMap<&String, &String> = tools.env.iter().chain(&action.env).collect();
+    let variables: IndexMap<&String, &String> =
+        tools.env.iter().chain(&action.program.env).collect();
     if !variables.is_empty() {
         words.push("env".to_owned());
         words.extend(variables.iter().map(|(key, value)| format!("{key}={value}")));
     }
-    words.push(action.command.clone());
-    words.extend(action.args.iter().cloned());
+    words.push(action.program.command.clone());
+    words.extend(action.program.args.iter().cloned());
     let mut params = declared(action, &mut problem);
     let mut written = Vec::new();
     for word in &words {
@@ -244,7 +245,7 @@ fn quoted(word: &str) -> String {
 
 fn declared(action: &CliAction, problem: &mut impl FnMut(String)) -> IndexMap<String, CmpParam> {
     let empty = Map::new();
-    let schema = action.input_schema.as_ref().unwrap_or(&empty);
+    let schema = action.schemas.input_schema.as_ref().unwrap_or(&empty);
     let required = schema.get("required").and_then(Value::as_array);
     let is_required =
         |name: &str| required.is_some_and(|names| names.iter().any(|known| known == name));
@@ -284,6 +285,6 @@ fn type_of(property: &Value) -> Option<CmpType> {
 /// The schema of the JSON an action prints, when it says so.
 fn returns(action: &CliAction) -> Option<Value> {
     let is_json = action.output.is_some_and(|output| output.kind == CliOutputType::Json);
-    let schema = action.output_schema.as_ref()?.get("properties")?.get("json")?;
+    let schema = action.schemas.output_schema.as_ref()?.get("properties")?.get("json")?;
     (is_json && schema.is_object()).then(|| schema.clone())
 }

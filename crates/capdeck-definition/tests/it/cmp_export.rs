@@ -83,7 +83,7 @@ fn actions_become_intents_with_their_parameters() {
     );
     assert!(find.idempotent && !find.confirm);
     let before = match &definition.backend {
-        Backend::Cli(tools) => tools.actions["find_files"].input_schema.clone().unwrap(),
+        Backend::Cli(tools) => tools.actions["find_files"].schemas.input_schema.clone().unwrap(),
         other => panic!("{other:?}"),
     };
     let after = find.input_schema();

@@ -71,8 +71,8 @@ fn paths_start_at_the_file_and_references_stay_alone() {
     assert_eq!(api.operations["issues"].document_path, at("queries/issues.graphql"));
     let Backend::Cli(tools) = one("cli.md").backend else { panic!("cli") };
     assert_eq!(tools.cwd, at("scripts"));
-    assert_eq!(tools.actions["status"].cwd, at("repo"));
-    assert_eq!(tools.actions["status"].command, "git");
+    assert_eq!(tools.actions["status"].program.cwd, at("repo"));
+    assert_eq!(tools.actions["status"].program.command, "git");
     let Backend::Mcp(server) = one("mcp-stdio.md").backend else { panic!("mcp") };
     assert_eq!(server.cwd.as_deref(), Some("work"), "an MCP server's folder is the host's affair");
 }

@@ -1,5 +1,6 @@
 //! One approval, as stored with its seal and as shown.
 
+use capdeck_storage::to_hex;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -195,8 +196,7 @@ fn hmac<'a>(key: &[u8], parts: impl Iterator<Item = &'a [u8]>) -> String {
     };
     let mut inner = padded(0x36);
     parts.for_each(|part| inner.update(part));
-    let outer = padded(0x5c).chain_update(inner.finalize()).finalize();
-    outer.iter().map(|byte| format!("{byte:02x}")).collect()
+    to_hex(padded(0x5c).chain_update(inner.finalize()).finalize())
 }
 
 #[cfg(test)]

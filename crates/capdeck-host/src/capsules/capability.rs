@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use capdeck_backend::{CallContext, CallError, ErrorCode};
 use capdeck_capsule::CapsuleAuthor;
-use capdeck_catalog::{Catalog, Discovery, HeldTools, Tool, sha256_hex};
+use capdeck_catalog::{Catalog, Discovery, HeldTools, Tool};
 use capdeck_definition::{
     Backend, CapabilityId, Definition, DefinitionSource, ShadowingMode, SourceLayer,
 };
+use capdeck_storage::sha256_hex;
 
 use super::{
     CapsuleCaller, CapsuleService, Reach,

@@ -7,7 +7,7 @@ use capdeck_catalog::RawMembers;
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use crate::raw;
+use crate::{durable, raw};
 
 /// A result stored as a file is restored up to this size; a larger one is read in parts.
 const MAX_RESTORED_BYTES: u64 = 12 << 20;
@@ -167,7 +167,7 @@ fn of_content(content: &[&RawValue]) -> ScriptResult {
 /// reads the file itself.
 pub(super) async fn whole_body(store: &ArtifactStore, body: StoredBody) -> Option<Box<RawValue>> {
     let store = store.clone();
-    let reading = tokio::task::spawn_blocking(move || {
+    let reading = durable::blocking(move || {
         let bytes = store.reader(&body.uri).ok()?.next(u64::MAX).ok()?;
         let text = String::from_utf8(bytes).ok()?;
         let parsed = body.is_json.then(|| RawValue::from_string(text.clone()).ok()).flatten();

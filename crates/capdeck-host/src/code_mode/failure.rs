@@ -2,6 +2,7 @@
 
 use capdeck_backend::CallError;
 use capdeck_catalog::{RawMembers, Tool, argument_list};
+use capdeck_definition::first_letters;
 use capdeck_sandbox::{CallFailure, call_text};
 use serde_json::{Map, Value, json, value::RawValue};
 
@@ -67,7 +68,7 @@ pub(super) fn of_tool(
     details.insert("body".to_owned(), body);
     CallFailure {
         code: "DOWNSTREAM_TOOL_ERROR".to_owned(),
-        message: raw::cut(&message, MAX_MESSAGE_LENGTH),
+        message: first_letters(&message, MAX_MESSAGE_LENGTH),
         details: Some(Value::Object(details)),
         hint: tool.map(|tool| {
             format!("call it as: {}", call_text(id, tool.name(), &argument_list(tool)))

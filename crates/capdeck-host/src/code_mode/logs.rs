@@ -9,6 +9,7 @@ use std::{
 
 use capdeck_backend::{CallError, ErrorCode};
 use capdeck_sandbox::LogEntry;
+use capdeck_storage::to_hex;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -48,7 +49,7 @@ impl LogStore {
     ) -> Option<(String, StoredLogs)> {
         let mut bytes = [0; 24];
         getrandom::fill(&mut bytes).ok()?;
-        let reference: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let reference = to_hex(bytes);
         let lifetime = SignedDuration::try_from(LOG_LIFETIME).ok()?;
         let expires_at = Timestamp::now().checked_add(lifetime).ok()?;
         for entry in &mut entries {
@@ -56,7 +57,7 @@ impl LogStore {
         }
         let stored = StoredLogs { owner: owner.to_owned(), expires_at, entries };
         let (store, path) = (self.clone(), self.path(&reference)?);
-        let writing = tokio::task::spawn_blocking(move || {
+        let writing = durable::blocking(move || {
             store.sweep();
             durable::save_json_unsynced(&path, &stored).map(|()| stored)
         });

@@ -1,7 +1,8 @@
 //! Compares a run with its record or with the expectations of a test.
 
-use capdeck_catalog::sha256_hex;
+use capdeck_definition::first_letters;
 use capdeck_sandbox::{CallRecord, RunError, RunReport};
+use capdeck_storage::sha256_hex;
 use serde_json::{Value, json, value::RawValue};
 
 use super::{
@@ -104,7 +105,7 @@ fn differences(against: ComparisonBasis, place: &str, before: &Value, now: &Valu
 }
 
 fn short(value: &Value) -> String {
-    raw::cut(&value.to_string(), 120)
+    first_letters(&value.to_string(), 120)
 }
 
 impl TestExpectation {

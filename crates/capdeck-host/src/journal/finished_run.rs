@@ -3,9 +3,9 @@
 use std::{borrow::Cow, sync::Arc};
 
 use capdeck_auth::{Secret, SecretScrubber};
-use capdeck_catalog::sha256_hex;
 use capdeck_definition::Definition;
 use capdeck_sandbox::{CallRecord, LogEntry, RunEnvelope, RunError, RunErrorCode, RunReport};
+use capdeck_storage::sha256_hex;
 use serde_json::{Value, value::RawValue};
 
 use super::{

@@ -194,7 +194,7 @@ impl RecordedCall {
             CallOutcome::Held { failure } => (RecordedOutcome::Held(failure), None, None),
             CallOutcome::Cancelled => (RecordedOutcome::Cancelled, None, None),
         };
-        let args_sha256 = capdeck_catalog::sha256_hex(sent.get());
+        let args_sha256 = capdeck_storage::sha256_hex(sent.get());
         Self {
             capability,
             method,

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use capdeck_backend::CallError;
-use capdeck_definition::{Definition, sha256_hex};
+use capdeck_definition::Definition;
 use capdeck_sandbox::{
     CallHandler, CallOutcome, CallRecord, CapabilityDirectory, CellRun, RunErrorCode, RunReport,
     SandboxPool, SessionChoice, TimerPace,
 };
+use capdeck_storage::sha256_hex;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 

@@ -8,7 +8,7 @@ use capdeck_sandbox::{RunErrorCode, RunReport, SessionChoice, SessionStatus};
 use serde_json::{Value, json};
 
 use super::{RunRecord, RunState, RunStore, record::clean};
-use crate::{RequestContext, page::OffsetPage, redact::redacted};
+use crate::{RequestContext, durable, page::OffsetPage, redact::redacted};
 
 const DEFAULT_PAGE_SIZE: usize = 25;
 
@@ -57,7 +57,7 @@ pub(crate) async fn read_recovery(
 async fn cells_of(request: &RequestContext<'_>, session: &str) -> Vec<RunRecord> {
     let (host, principal) = (request.host().clone(), request.session().principal.to_string());
     let session = session.to_owned();
-    let reading = tokio::task::spawn_blocking(move || {
+    let reading = durable::blocking(move || {
         let mut runs =
             RunStore::settled(&host).list().map(|listing| listing.runs).unwrap_or_default();
         runs.retain(|run| run.session.as_deref() == Some(&session) && run.principal == principal);

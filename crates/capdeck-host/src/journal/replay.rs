@@ -2,8 +2,8 @@
 //! record it calls live or fails.
 
 use async_trait::async_trait;
-use capdeck_catalog::sha256_hex;
 use capdeck_sandbox::{CallFailure, CallHandler, CallRequest, DeckOperation, HandlerResponse};
+use capdeck_storage::sha256_hex;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::watch;

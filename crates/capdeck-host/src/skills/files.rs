@@ -8,7 +8,8 @@ use std::{
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use capdeck_backend::CallError;
 use capdeck_catalog::ProjectTrust;
-use capdeck_definition::{sha256_hex, skill_frontmatter};
+use capdeck_definition::skill_frontmatter;
+use capdeck_storage::sha256_hex;
 use serde_json::{Map, Value, json};
 
 use super::DECK_SKILL_PREFIX;

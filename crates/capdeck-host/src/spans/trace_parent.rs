@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use capdeck_storage::{from_hex, to_hex};
+
 /// A span's position in a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceParent {
@@ -24,9 +26,9 @@ impl TraceParent {
     /// Parses a client's value. Later versions may have more parts after the four.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('-');
-        let version = hex::<1>(parts.next()?)?;
-        let (trace, span) = (hex::<16>(parts.next()?)?, hex::<8>(parts.next()?)?);
-        let flags = hex::<1>(parts.next()?)?;
+        let version = from_hex::<1>(parts.next()?)?;
+        let (trace, span) = (from_hex::<16>(parts.next()?)?, from_hex::<8>(parts.next()?)?);
+        let flags = from_hex::<1>(parts.next()?)?;
         let has_more = parts.next().is_some();
         let is_sound = match version {
             [0xff] => false,
@@ -44,7 +46,7 @@ impl TraceParent {
 
 impl fmt::Display for TraceParent {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "00-{}-{}-{:02x}", text(&self.trace), text(&self.span), self.flags)
+        write!(formatter, "00-{}-{}-{:02x}", to_hex(self.trace), to_hex(self.span), self.flags)
     }
 }
 
@@ -52,25 +54,6 @@ fn random<const N: usize>() -> Option<[u8; N]> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).ok()?;
     Some(bytes)
-}
-
-fn text(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn hex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let digit = |letter: u8| match letter {
-        b'0'..=b'9' => Some(letter - b'0'),
-        b'a'..=b'f' => Some(letter - b'a' + 10),
-        _ => None,
-    };
-    let pairs = text.as_bytes().chunks(2);
-    let byte = |pair: &[u8]| match pair {
-        [high, low] => Some(digit(*high)? << 4 | digit(*low)?),
-        _ => None,
-    };
-    let bytes: Vec<u8> = pairs.map(byte).collect::<Option<_>>()?;
-    bytes.try_into().ok()
 }
 
 #[cfg(test)]

@@ -6,9 +6,10 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use capdeck_backend::encode_segment;
 use capdeck_catalog::{Capability, Discovery, NameTable, RawMembers, Tool};
 use capdeck_definition::{Backend, CapabilityId};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use percent_encoding::percent_decode_str;
 use serde_json::{
     Value, json,
     value::{RawValue, to_raw_value},
@@ -19,17 +20,6 @@ use super::{
     tool_list::{add_origin, drop_invalid_fields},
 };
 use crate::{artifacts, raw};
-
-const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'_')
-    .remove(b'.')
-    .remove(b'!')
-    .remove(b'~')
-    .remove(b'*')
-    .remove(b'\'')
-    .remove(b'(')
-    .remove(b')');
 
 const SCHEME: &str = "caplets://";
 
@@ -130,7 +120,7 @@ fn prompt_names(view: &View) -> NameTable {
 }
 
 pub(crate) fn resource_uri(id: &str, uri: &str) -> String {
-    format!("{SCHEME}{id}/resources/{}", utf8_percent_encode(uri, COMPONENT))
+    format!("{SCHEME}{id}/resources/{}", encode_segment(uri))
 }
 
 fn resource(id: &str, object: &RawMembers) -> Option<RawMembers> {
@@ -142,7 +132,7 @@ fn resource(id: &str, object: &RawMembers) -> Option<RawMembers> {
 fn template(id: &str, object: &RawMembers) -> Option<RawMembers> {
     let real = raw::string(object.get("uriTemplate")?)?;
     let name = object.get("name").and_then(|name| raw::string(name)).unwrap_or_default();
-    let encoded = utf8_percent_encode(&real, COMPONENT);
+    let encoded = encode_segment(&real);
     let uri = format!("{SCHEME}{id}/resources/{{encodedUri}}?template={encoded}");
     let listed = [("uriTemplate", json!(uri)), ("name", json!(format!("{id}:{name}")))];
     Some(listed_row(object, listed, json!({ "capletId": id, "downstreamUriTemplate": real })))

@@ -2,6 +2,7 @@
 //! of themselves are not repeated.
 
 use capdeck_catalog::{Capability, estimate_tokens, estimate_tokens_up_to};
+use capdeck_definition::one_line;
 
 use super::{View, bundles, policy::DEFAULT_SURFACE_TOKENS};
 
@@ -120,8 +121,7 @@ fn listing(lead: &str, names: &[String], room: usize) -> Option<String> {
 
 fn purpose(capability: &Capability) -> String {
     let definition = &capability.definition;
-    let words: Vec<&str> = definition.description.split_whitespace().collect();
-    format!("{}: {}", definition.id, words.join(" "))
+    format!("{}: {}", definition.id, one_line(&definition.description))
 }
 
 fn add_line(text: &mut String, line: Option<&str>) {

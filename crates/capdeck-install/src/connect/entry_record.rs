@@ -6,8 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use capdeck_definition::sha256_hex;
-use capdeck_storage::{FileLock, remove_if_exists};
+use capdeck_storage::{FileLock, remove_if_exists, sha256_hex};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

@@ -1,6 +1,7 @@
 //! Which repository is meant: `owner/repo` on a known site, or a full address.
 
-use capdeck_definition::{capability_file::GitHost, sha256_hex};
+use capdeck_definition::capability_file::GitHost;
+use capdeck_storage::sha256_hex;
 use url::Url;
 
 use super::GitError;

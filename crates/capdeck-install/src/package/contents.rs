@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use capdeck_definition::{Deck, Diagnostic, DiagnosticSeverity, check_paths};
+use capdeck_storage::to_hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -89,7 +90,7 @@ pub(super) fn hash(files: &PackageFiles) -> String {
         digest.update(name);
         digest.update(&file.content);
     }
-    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    to_hex(digest.finalize())
 }
 
 struct PackageReader<'a> {

@@ -111,10 +111,10 @@ impl PackageRisk {
                 self.auth(server.auth.as_ref());
             }
             Backend::OpenApi(api) => {
-                self.api(api, [api.spec_url.as_deref(), api.base_url.as_deref()]);
+                self.api(api, [api.spec_url.as_deref(), api.import.base_url.as_deref()]);
             }
             Backend::GoogleDiscovery(api) => {
-                self.api(api, [api.discovery_url.as_deref(), api.base_url.as_deref()]);
+                self.api(api, [api.discovery_url.as_deref(), api.import.base_url.as_deref()]);
             }
             Backend::GraphQl(api) => {
                 self.api(api, [Some(&api.endpoint_url), api.schema_url.as_deref()]);
@@ -129,7 +129,11 @@ impl PackageRisk {
             }
             Backend::Cli(tools) => {
                 for (name, action) in &tools.actions {
-                    self.commands.insert(line(&action.command, &action.args, place));
+                    self.commands.insert(line(
+                        &action.program.command,
+                        &action.program.args,
+                        place,
+                    ));
                     if changes_something(action) {
                         self.mutating.insert(format!("{}.{name}", definition.id));
                     }
@@ -153,7 +157,8 @@ impl PackageRisk {
         }
         if let Some(setup) = &definition.setup {
             let steps = setup.commands.iter().chain(&setup.verify);
-            self.setup.extend(steps.map(|step| line(&step.command, &step.args, place)));
+            self.setup
+                .extend(steps.map(|step| line(&step.program.command, &step.program.args, place)));
         }
         if definition.project_bound {
             self.reach.insert("works in the project's folder".to_owned());

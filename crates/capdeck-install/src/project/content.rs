@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
-use capdeck_definition::capability_file::{
-    CapabilityFile, CommandSpec, DeclaredValue, HookEvent, RuleConflicts, RuleVisibility,
-    ServerEndpoint, ToolKind,
+use capdeck_definition::{
+    capability_file::{
+        CapabilityFile, CommandSpec, DeclaredValue, HookEvent, RuleConflicts, RuleVisibility,
+        ServerEndpoint, ToolKind,
+    },
+    one_line,
 };
 
 use super::blocks::MarkerBlock;
@@ -186,8 +189,4 @@ fn declared(file: &CapabilityFile) -> Vec<String> {
         }
     }
     lines
-}
-
-pub(super) fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -10,8 +10,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use capdeck_definition::sha256_hex;
-use capdeck_storage::{make_private_folder, private_options, remove_if_exists, sync_folder};
+use capdeck_storage::{
+    make_private_folder, private_options, remove_if_exists, sha256_hex, sync_folder,
+};
 use serde::{Deserialize, Serialize};
 
 use super::{

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use capdeck_definition::sha256_hex;
+use capdeck_storage::sha256_hex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use capdeck_definition::sha256_hex;
+use capdeck_storage::sha256_hex;
 use serde::Serialize;
 
 use super::{

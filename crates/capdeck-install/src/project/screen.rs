@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 use capdeck_definition::{
     HiddenKind,
     capability_file::{BlockedPhrases, PhraseFile, SecurityOptions},
-    hidden_characters, reveal,
+    hidden_characters, is_hideable, one_line, reveal,
 };
 use icu_normalizer::ComposingNormalizerBorrowed;
 use regex::Regex;
@@ -191,18 +191,10 @@ fn hidden(text: &str, about: &str) -> Option<InstallProblem> {
 /// Compatible characters as one, lower case, nothing invisible, one blank between words.
 fn plain(text: &str) -> String {
     let normal = ComposingNormalizerBorrowed::new_nfkc().normalize(text);
+    let is_visible = |letter: char| letter.is_whitespace() || !is_hideable(letter);
     let visible: String =
-        normal.chars().filter(|c| !is_invisible(*c)).flat_map(char::to_lowercase).collect();
-    visible.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-fn is_invisible(c: char) -> bool {
-    matches!(c,
-        '\u{00AD}' | '\u{034F}' | '\u{061C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}'
-        | '\u{180B}'..='\u{180E}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}'
-        | '\u{2060}'..='\u{206F}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}'
-        | '\u{E0000}'..='\u{E0FFF}')
-        || (c.is_control() && !c.is_whitespace())
+        normal.chars().filter(|c| is_visible(*c)).flat_map(char::to_lowercase).collect();
+    one_line(&visible)
 }
 
 #[cfg(test)]

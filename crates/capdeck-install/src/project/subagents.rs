@@ -1,10 +1,11 @@
 //! Where agents find us: the files that declare sub-agents, and our entries among an agent's MCP servers.
 
+use capdeck_definition::one_line;
 use serde_json::{Map, Value, json};
 
 use super::{
     compose::FileComposer,
-    content::{ServerInstructions, SubagentContent, is_for, one_line},
+    content::{ServerInstructions, SubagentContent, is_for},
     desired_files::{DocumentPart, OwnFile},
 };
 use crate::{

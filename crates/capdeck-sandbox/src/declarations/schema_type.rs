@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use capdeck_catalog::one_line;
 use serde_json::{Map, Value};
 
 /// The maximum object depth; deeper ones are `any`. Named types start at zero.
@@ -188,8 +189,7 @@ impl TypeWriter<'_> {
 }
 
 fn doc(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let mut line = words.join(" ").replace("*/", "* /");
+    let mut line = one_line(text).replace("*/", "* /");
     if line.len() > MAX_DOC_LENGTH {
         line.truncate(line.floor_char_boundary(MAX_DOC_LENGTH));
         line.push('…');

@@ -1,7 +1,7 @@
 //! Paging. A cursor is bound to one list with its filters.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use capdeck_host::sha256_hex;
+use capdeck_storage::sha256_hex;
 use http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -10,8 +10,9 @@ use axum::{
     routing::{any, get},
 };
 use bytes::Bytes;
-use capdeck_host::{SharedAccess, sha256_hex};
+use capdeck_host::SharedAccess;
 use capdeck_mcp::server::SessionOwner;
+use capdeck_storage::sha256_hex;
 use http::{HeaderValue, Method, StatusCode, header, request::Parts};
 use http_body_util::{LengthLimitError, Limited};
 use serde_json::{Map, Value};

@@ -10,8 +10,8 @@ use super::{Problem, assert_none, files, root};
 const CRATES: &[(&str, &[&str])] = &[
     ("capdeck-access", &[]),
     ("capdeck-storage", &[]),
-    ("capdeck-definition", &[]),
-    ("capdeck-catalog", &["capdeck-access", "capdeck-definition"]),
+    ("capdeck-definition", &["capdeck-access", "capdeck-storage"]),
+    ("capdeck-catalog", &["capdeck-access", "capdeck-storage", "capdeck-definition"]),
     ("capdeck-install", &["capdeck-storage", "capdeck-definition"]),
     ("capdeck-mcp", &[]),
     ("capdeck-auth", &["capdeck-access", "capdeck-storage"]),

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use capdeck_storage::unix_seconds;
 use tokio::sync::mpsc;
 use url::Url;
 
@@ -14,7 +15,6 @@ use super::{
     registration::{RegistrationFlow, identify},
     server_metadata::ServerMetadata,
     settings::select,
-    sign_in::now,
     sign_in_plan::{SignInPlan, discover},
     store::{ClientRegistration, SignInRecord, StoredTokens},
     token::{IssuedTokens, TokenRequest},
@@ -105,7 +105,8 @@ impl SignIn {
         scopes: Vec<String>,
     ) -> OAuthResult<SignInAttempt> {
         let before = (record.registrations.clone(), record.device_registrations.clone());
-        let client = identify(&fetcher, &self.settings, &plan, flow, &mut record, now()).await?;
+        let client =
+            identify(&fetcher, &self.settings, &plan, flow, &mut record, unix_seconds()).await?;
         let after = (record.registrations, record.device_registrations);
         if after != before {
             let keep = move |kept: &mut SignInRecord| {
@@ -256,7 +257,7 @@ impl SignInAttempt {
                     nonce,
                     subject: None,
                     access_token: &tokens.access_token,
-                    now: now(),
+                    now: unix_seconds(),
                 };
                 let keys = self.plan.keys_url.as_ref();
                 Some(verify(&self.fetcher, keys, &id_token, &expected).await?)

@@ -7,6 +7,7 @@ use std::{
 };
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use capdeck_storage::unix_seconds;
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::Value;
@@ -18,7 +19,6 @@ use super::{
     id_token::{ExpectedClaims, verify},
     redirect::RedirectParams,
     server_metadata::{ServerMetadata, find_server},
-    sign_in::now,
     store::ClientRegistration,
     token::TokenRequest,
 };
@@ -162,7 +162,7 @@ impl ProviderSignIn {
             nonce: Some(&pending.nonce),
             subject: None,
             access_token: &given.tokens.access_token,
-            now: now(),
+            now: unix_seconds(),
         };
         let subject = verify(&fetcher, keys.as_ref(), &id_token, &expected).await?;
         let userinfo = metadata.userinfo_endpoint.as_deref();

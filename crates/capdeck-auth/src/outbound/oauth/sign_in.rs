@@ -1,11 +1,9 @@
 //! The sign-in of one capability at one server, as requests use it: its token, its status, and its end here and at the service
 //! (RFC 7009).
 
-use std::{
-    sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::sync::Arc;
 
+use capdeck_storage::unix_seconds;
 use parking_lot::Mutex;
 use url::Url;
 
@@ -16,7 +14,7 @@ use super::{
     store::{FileStamp, SignInFile},
     store::{SignInRecord, StoredTokens},
 };
-use crate::{GuardedClients, Secret};
+use crate::{GuardedClients, Secret, blocking::blocking};
 
 /// Tokens are renewed this many seconds before they expire.
 const RENEWAL_MARGIN_SECONDS: u64 = 30;
@@ -85,8 +83,9 @@ impl SignIn {
     /// when there is none.
     pub async fn token(self: &Arc<Self>) -> Option<Secret> {
         let tokens = self.usable().ok()?;
-        let ends =
-            tokens.expires_at.is_some_and(|at| at <= now().saturating_add(RENEWAL_MARGIN_SECONDS));
+        let ends = tokens
+            .expires_at
+            .is_some_and(|at| at <= unix_seconds().saturating_add(RENEWAL_MARGIN_SECONDS));
         if ends && tokens.is_renewable() {
             match self.renew_in_background(tokens.clone()).await {
                 Ok(fresh) => return Some(fresh.access_token),
@@ -281,7 +280,7 @@ impl SignIn {
             }
             return Ok(SignInStatus { problem, wanted_scopes, ..SignInStatus::default() });
         };
-        let over = tokens.expires_at.is_some_and(|at| at <= now());
+        let over = tokens.expires_at.is_some_and(|at| at <= unix_seconds());
         Ok(SignInStatus {
             state: if over { SignInState::Expired } else { SignInState::SignedIn },
             problem,
@@ -305,7 +304,7 @@ impl SignIn {
             // An unreadable file can still be deleted.
             let mut record = entry.load().ok().flatten().unwrap_or_default();
             let Some(issuer) = issuer else {
-                return Ok((entry.remove()?, record.sign_ins.into_values().collect()));
+                return OAuthResult::Ok((entry.remove()?, record.sign_ins.into_values().collect()));
             };
             let forgotten: Vec<StoredTokens> = record.forget(&issuer).into_iter().collect();
             if record.is_empty() {
@@ -351,19 +350,6 @@ impl StoredTokens {
     pub(super) fn is_renewable(&self) -> bool {
         self.refresh_token.is_some() || self.unattended
     }
-}
-
-pub(super) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> OAuthResult<T> + Send + 'static,
-) -> OAuthResult<T> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .unwrap_or_else(|error| Err(OAuthError::Client { reason: error.to_string() }))
-}
-
-/// Seconds since 1970.
-pub(super) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -4,9 +4,8 @@
 
 use std::{collections::BTreeMap, fs, time::SystemTime};
 
-use capdeck_storage::FileLock;
+use capdeck_storage::{FileLock, sha256_hex};
 use serde::{Deserialize, Serialize, Serializer};
-use sha2::{Digest, Sha256};
 use url::Url;
 use zeroize::Zeroizing;
 
@@ -46,8 +45,7 @@ impl TokenStore {
     /// Returns the entry of a name at a server. The same name at another server is a different sign-in.
     pub(super) fn entry(&self, name: &str, server: &Url) -> SignInFile {
         let server = server.to_string();
-        let digest = Sha256::digest(&server);
-        let mark: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        let mark: String = sha256_hex(&server).chars().take(12).collect();
         SignInFile { folder: self.folder.clone(), name: format!("{name}-{mark}"), server }
     }
 }

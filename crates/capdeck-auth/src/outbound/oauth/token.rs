@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use capdeck_storage::unix_seconds;
 use serde::Deserialize;
 use serde_json::Value;
 use url::Url;
@@ -11,10 +12,9 @@ use super::{
     error::error_code,
     fetch::{FormResponse, GuardedFetcher, parse},
     id_token::{ExpectedClaims, verify},
-    sign_in::{blocking, now},
     store::{ClientRegistration, StoredTokens},
 };
-use crate::{LoginKind, Secret};
+use crate::{LoginKind, Secret, blocking::blocking};
 
 const ENDPOINT_LABEL: &str = "the token endpoint";
 
@@ -150,9 +150,9 @@ impl TokenRequest<'_> {
             expires_at: granted
                 .expires_in
                 .and_then(|value| seconds(&value))
-                .map(|lasts| now().saturating_add(lasts)),
+                .map(|lasts| unix_seconds().saturating_add(lasts)),
             scopes,
-            obtained_at: now(),
+            obtained_at: unix_seconds(),
             subject: None,
             unattended: false,
             kind: None,
@@ -184,7 +184,7 @@ impl SignIn {
         self: &Arc<Self>,
         tokens: &StoredTokens,
     ) -> Result<(), SignInRefusal> {
-        let young = now().saturating_sub(tokens.obtained_at) < FRESH_TOKEN_SECONDS;
+        let young = unix_seconds().saturating_sub(tokens.obtained_at) < FRESH_TOKEN_SECONDS;
         if young || !tokens.is_renewable() {
             return Err(SignInRefusal::SignInOver);
         }
@@ -277,7 +277,7 @@ impl SignIn {
             nonce: None,
             subject: tokens.subject.as_deref(),
             access_token: &answer.tokens.access_token,
-            now: now(),
+            now: unix_seconds(),
         };
         verify(fetcher, keys.as_ref(), id_token, &expected).await.map(drop)
     }

@@ -226,7 +226,9 @@ fn note_needs(
         };
     let programs: BTreeSet<&str> = match &backend {
         Backend::Mcp(server) => server.command.iter().map(String::as_str).collect(),
-        Backend::Cli(tools) => tools.actions.values().map(|one| one.command.as_str()).collect(),
+        Backend::Cli(tools) => {
+            tools.actions.values().map(|one| one.program.command.as_str()).collect()
+        }
         _ => BTreeSet::new(),
     };
     for program in programs {
@@ -265,8 +267,8 @@ fn without_prose(backend: &Backend) -> Cow<'_, Backend> {
         Backend::Cli(tools) if tools.placeholders == PlaceholderStyle::Braces => {
             let mut tools = tools.clone();
             for action in tools.actions.values_mut() {
-                action.description = None;
-                action.input_schema = None;
+                action.text.description = None;
+                action.schemas.input_schema = None;
             }
             Cow::Owned(Backend::Cli(tools))
         }

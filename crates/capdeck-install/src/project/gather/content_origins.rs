@@ -2,7 +2,8 @@
 
 use std::{collections::HashMap, fs, path::PathBuf};
 
-use capdeck_definition::{capability_file::RepoReference, sha256_hex};
+use capdeck_definition::capability_file::RepoReference;
+use capdeck_storage::sha256_hex;
 
 use super::{PinUse, SourceAccess};
 use crate::{

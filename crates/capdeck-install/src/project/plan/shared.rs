@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use capdeck_definition::sha256_hex;
+use capdeck_storage::sha256_hex;
 
 use super::{PlanBuilder, change, shown};
 use crate::{

@@ -4,8 +4,9 @@ use capdeck_auth::inbound::{ADMIN_OPERATOR, LOCAL_OPERATOR};
 use capdeck_host::{
     CapsuleAccess, CapsuleInfo, CapsuleSummary, CapsuleUpdate, CapsuleVisibility,
     CreateCapsuleRequest, DeleteCapsuleRequest, OverviewRequest, OverviewResponse,
-    PurgeCapsuleRequest, sha256_hex,
+    PurgeCapsuleRequest,
 };
+use capdeck_storage::sha256_hex;
 use http::StatusCode;
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -10,10 +10,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use capdeck_host::{
-    Access, Host, HostManifest, HostManifestFacts, MANIFEST_VERSION, RemoteCapability,
-    SharedAccess, sha256_hex,
+    Access, Host, HostManifest, HostManifestFacts, MANIFEST_VERSION, RemoteCapability, SharedAccess,
 };
 use capdeck_mcp::server::SessionOwner;
+use capdeck_storage::sha256_hex;
 use futures_util::{StreamExt as _, stream::pending};
 use http::{HeaderMap, StatusCode, header};
 

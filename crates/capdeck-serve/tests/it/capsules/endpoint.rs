@@ -154,7 +154,7 @@ fn skills_are_files_that_keep_what_their_digest_promises() {
     let text = read["contents"][0]["text"].as_str().unwrap();
     let promised = &skills[0]["resources"][0];
     assert_eq!(promised["size"], text.len());
-    assert_eq!(promised["digest"], format!("sha256:{}", capdeck_host::sha256_hex(text)));
+    assert_eq!(promised["digest"], format!("sha256:{}", capdeck_storage::sha256_hex(text)));
     assert!(text.contains("TRUST PREAMBLE"), "{text}");
     assert_eq!(client.request("skills/get", json!({"uri": uri}))["result"]["skill"], skills[0]);
     let folder = client.request("resources/directory/read", json!({"uri": "skill://review"}));
