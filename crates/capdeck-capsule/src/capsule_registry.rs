@@ -41,6 +41,9 @@ pub struct CapsuleRegistry {
     names: NameScope,
 }
 
+/// A store that the first caller opens, and others wait for.
+type OpeningStore = Arc<tokio::sync::OnceCell<Arc<dyn Store>>>;
+
 #[derive(Debug)]
 struct CapsuleRegistryInner {
     folder: PathBuf,
@@ -53,7 +56,7 @@ struct CapsuleRegistryInner {
     share_uses: Mutex<HashMap<String, Timestamp>>,
     /// The data folder's own audit; none where the folder is only read.
     audit: Option<ChainedAuditLog>,
-    open: Mutex<HashMap<String, Arc<tokio::sync::OnceCell<Arc<dyn Store>>>>>,
+    open: Mutex<HashMap<String, OpeningStore>>,
     /// Locked as long as it is open.
     lock: Arc<Mutex<Option<Arc<File>>>>,
 }

@@ -37,7 +37,7 @@ fn files_are_short() {
 
 /// Files that answer requests. They read the deck of the request's `RequestContext` and never ask for the one in force, which a reload may
 /// have replaced since the request began.
-const REQUEST_PATH: [&str; 26] = [
+const REQUEST_PATH: [&str; 25] = [
     "calls.rs",
     "calls/unlisted.rs",
     "capsules/capability.rs",
