@@ -16,7 +16,7 @@ pub enum AccessResponse {
     Capsule { capsule: Box<CapsuleSummary> },
     /// Requests that wait for a decision.
     Requests {
-        requests: Vec<WaitingRequest>,
+        requests: Vec<PendingGrantRequest>,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         has_more: bool,
     },
@@ -62,7 +62,7 @@ pub struct GrantedTerms {
 
 /// A request that waits for a decision.
 #[derive(Debug, Clone, Serialize)]
-pub struct WaitingRequest {
+pub struct PendingGrantRequest {
     #[serde(flatten)]
     pub target: AccessTarget,
     pub request_id: String,

@@ -98,7 +98,7 @@ pub use capdeck_sandbox::{
 
 pub use access_response::{
     AccessOutcome, AccessResponse, AccessTarget, ConnectionStatus, GrantConnection, GrantedTerms,
-    WaitingRequest,
+    PendingGrantRequest,
 };
 pub use access_source::{
     AccessRequest, AccessSource, GrantOverrides, GrantService, RequestedGrant, SharedAccess,

@@ -10,7 +10,7 @@ use capdeck_auth::inbound::{
 };
 use capdeck_host::{
     AccessOutcome, AccessResponse, ConnectionStatus, GrantConnection, GrantOverrides, GrantedTerms,
-    RequestedGrant, Role, WaitingRequest,
+    PendingGrantRequest, RequestedGrant, Role,
 };
 
 use super::{GrantRefusal, GrantResult, RegistryGrantService};
@@ -149,7 +149,7 @@ impl RegistryGrantService {
         // No program decides about its own requests, so none is in both.
         for (query, may_decide) in [(decidable, true), (own, false)] {
             let found = self.registry.grants().requests(&query, &page)?;
-            requests.extend(found.items.into_iter().map(|one| waiting_request(one, may_decide)));
+            requests.extend(found.items.into_iter().map(|one| pending_request(one, may_decide)));
             has_more |= found.next_cursor.is_some();
         }
         self.record_audit("grant.list", None).await;
@@ -259,8 +259,8 @@ fn outcome(registry: &Registry, request: GrantRequest) -> AccessOutcome {
     }
 }
 
-fn waiting_request(request: GrantRequest, may_decide: bool) -> WaitingRequest {
-    WaitingRequest {
+fn pending_request(request: GrantRequest, may_decide: bool) -> PendingGrantRequest {
+    PendingGrantRequest {
         target: request.target.into(),
         request_id: request.id,
         may_decide,

@@ -90,7 +90,7 @@ fn requests_read_one_catalog() {
             let is_in_force = |words: &&str| {
                 line.contains(words) && (is_of_session || !words.starts_with("self."))
             };
-            if IN_FORCE.iter().any(|words| is_in_force(&words)) {
+            if IN_FORCE.iter().any(is_in_force) {
                 problems.push(format!(
                     "{}:{}: take it from the `RequestContext`",
                     shown(&path),
