@@ -76,9 +76,8 @@ async fn a_call_that_no_one_waits_for_is_finished_and_recorded() {
     {
         let call = owner.write(StoreWrite::create(entry.clone(), "x"));
         tokio::pin!(call);
-        // Asked once, so that it is under way, and then dropped.
-        let started = futures_poll(call.as_mut());
-        assert!(started.is_pending());
+        // Polled once, so that it has begun, and then dropped. On a busy machine the other thread may already be done.
+        let _begun = futures_poll(call.as_mut());
     }
     changes.recv().await.unwrap();
     // The next call waits for the same thread pool and the same log; its line comes after the one in question.
