@@ -19,6 +19,8 @@ use crate::{FakePlan, RunningHost, TestDirs};
 
 const CALLS: usize = 20_000;
 const CALLERS: usize = 64;
+/// A host gives back what only its start needed after two seconds.
+const REST: Duration = Duration::from_secs(3);
 /// How often memory is read under load. Reading it holds a process up for a moment.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -26,6 +28,7 @@ const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
 pub fn measure_memory(stage: &BenchStage) -> MemoryFigures {
     let nothing = TestDirs::new();
     let empty = stage.up(&nothing);
+    thread::sleep(REST);
     let empty_deck = memory_of(empty.id());
     let mut trees = vec![moment("nothing configured", tree_memory(empty.id()))];
     drop(empty);
@@ -40,6 +43,7 @@ pub fn measure_memory(stage: &BenchStage) -> MemoryFigures {
     let mut client = host.client("/mcp");
     client.initialize();
     client.request("tools/list", json!({}));
+    thread::sleep(REST);
     let after_first_list = memory_of(host.id());
     trees.push(moment("101 capabilities, first `tools/list` answered", tree_memory(host.id())));
 
