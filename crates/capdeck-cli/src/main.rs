@@ -19,9 +19,9 @@ mod plan;
 mod printer;
 mod run;
 mod runtime;
+mod service_memory;
 mod settings;
 mod source_frames;
-mod start_pages;
 mod table;
 mod tool_target;
 

@@ -14,7 +14,7 @@ use crate::{
     completion::ids,
     errors::{CommandFailure, CommandResult, ExitStatus},
     runtime::{single_thread, stop_signal},
-    start_pages::give_back_later,
+    service_memory::{give_back_later, return_large_blocks},
 };
 
 /// Serve the deck, or one capability, as an MCP server on stdio
@@ -128,6 +128,7 @@ fn until_stopped(
     host: &Host,
     serve: impl AsyncFnOnce() -> Result<io::Result<()>, CommandFailure>,
 ) -> CommandResult {
+    return_large_blocks();
     // One client: a second thread would only add the price of waking it to every message.
     let runtime = single_thread()?;
     let outcome = runtime.block_on(async {

@@ -32,8 +32,8 @@ use crate::{
     errors::{CommandFailure, CommandResult, ExitStatus},
     printer::{ColorPalette, TextStyle},
     runtime::{single_thread, stop_signal},
+    service_memory::{give_back_later, return_large_blocks},
     settings::CommandSettings,
-    start_pages::give_back_later,
     table::{TextTable, cell, cell_or},
 };
 
@@ -60,6 +60,7 @@ pub(crate) struct UpArgs {
 }
 
 pub(crate) fn run(args: &UpArgs, context: &CommandContext<'_>) -> CommandResult {
+    return_large_blocks();
     let places = context.settings()?;
     let host = places.open_lasting_host()?;
     let config = host.deck().config.serve.clone();

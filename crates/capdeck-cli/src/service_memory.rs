@@ -1,13 +1,20 @@
-//! Memory that only the start of a service needed.
+//! Memory that a service keeps while it waits for requests. The figures are in `docs/design/059-size-and-memory.md`.
 //!
 //! A start runs through much of the program once, and the kernel maps what it reads of the file in pieces of 64 KiB and
-//! more: 20 MB, of which a service that waits for requests uses two. Why this is worth the call:
-//! `docs/design/059-size-and-memory.md`.
+//! more: 20 MB, of which a waiting service uses two. Large messages and values come and go, and the C library keeps what
+//! they took once it has seen a few of them.
 
 use std::time::Duration;
 
 /// After the start, and after the first requests of a client that started it.
 const START_TIME: Duration = Duration::from_secs(2);
+
+/// Lets large blocks of memory go back to the system when they are freed. The C library would raise this bound to the size
+/// of the largest block that was ever freed, up to 32 MiB, and keep all smaller ones.
+pub(crate) fn return_large_blocks() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    linux::return_large_blocks();
+}
 
 /// Gives the pages of the program's code back to the kernel a moment from now. The ones that are used again are mapped
 /// again from the kernel's cache, each in about a microsecond.
@@ -20,11 +27,24 @@ pub(crate) fn give_back_later() {
 }
 
 #[cfg(target_os = "linux")]
-#[expect(unsafe_code, reason = "there is no safe function that gives back mapped pages")]
+#[expect(
+    unsafe_code,
+    reason = "no safe function gives back mapped pages or sets up the C library's allocator"
+)]
 mod linux {
     use std::{fs, os::unix::ffi::OsStrExt as _};
 
     use rustix::mm::{Advice, madvise};
+
+    /// Smaller blocks are used again at once; larger ones cost a call of the system each.
+    #[cfg(target_env = "gnu")]
+    const LARGE_BLOCK_BYTES: i32 = 256 << 10;
+
+    #[cfg(target_env = "gnu")]
+    pub(super) fn return_large_blocks() {
+        // SAFETY: It sets a number of the allocator, under the allocator's own lock.
+        let _as_before = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES) };
+    }
 
     pub(super) fn give_back() {
         let (Ok(program), Ok(maps)) =
@@ -73,6 +93,8 @@ mod linux {
 
         #[test]
         fn the_program_goes_on() {
+            #[cfg(target_env = "gnu")]
+            return_large_blocks();
             give_back();
             assert_eq!(unwritten_range(b"1000-2000 r-xp 0 x"), Some((0x1000, 0x1000)));
         }
