@@ -285,7 +285,7 @@ impl McpSession {
                     let give_up =
                         *give_up.get_or_insert_with(|| Instant::now() + self.parts.startup_timeout);
                     tokio::select! {
-                        reopened = self.reopen(seen) => reopened?,
+                        reopened = self.reopen(seen, method) => reopened?,
                         () = options.cancel.cancelled() => return Err(ClientError::Cancelled),
                         () = tokio::time::sleep_until(give_up.into()) => {
                             return Err(ClientError::SessionExpired);
@@ -313,7 +313,7 @@ impl McpSession {
         }
     }
 
-    async fn reopen(&self, seen: u64) -> Result<(), ClientError> {
+    async fn reopen(&self, seen: u64, method: &str) -> Result<(), ClientError> {
         let mut handshakes = self.handshakes.lock().await;
         if *handshakes != seen {
             return Ok(());
@@ -326,8 +326,11 @@ impl McpSession {
         self.introduce(era, self.parts.startup_timeout).await?;
         *handshakes += 1;
         self.subscribe_again().await;
-        // A server that lost its sessions may be a new version.
-        self.parts.listener.notify("notifications/tools/list_changed", None);
+        // A server that lost its sessions may be a new version. Where a list lost the session, the lists are being read:
+        // announcing a change again would not end with a server that forgets after a few requests.
+        if !method.ends_with("/list") {
+            self.parts.listener.notify("notifications/tools/list_changed", None);
+        }
         Ok(())
     }
 

@@ -13,6 +13,7 @@ use http::{
 };
 use parking_lot::Mutex;
 use reqwest::RequestBuilder;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     ClientError, HttpTarget,
@@ -40,8 +41,8 @@ struct StreamableHttp {
 struct SessionHeaders {
     id: Option<HeaderValue>,
     revision: Option<ProtocolRevision>,
-    /// Counts handshakes, so that a stream of an earlier session detects its end.
-    generation: u64,
+    /// Cancelled by the next handshake; ends the stream that listens to this session.
+    ended: CancellationToken,
 }
 
 pub(super) fn open(target: HttpTarget, hub: &Arc<MessageHub>) -> Arc<dyn ClientTransport> {
@@ -161,8 +162,8 @@ impl ClientTransport for StreamableHttp {
 
     fn reset(&self) {
         let mut session = self.session.lock();
-        let generation = session.generation + 1;
-        *session = SessionHeaders { generation, ..SessionHeaders::default() };
+        session.ended.cancel();
+        *session = SessionHeaders::default();
     }
 
     fn negotiated(&self, revision: ProtocolRevision) {
@@ -171,7 +172,8 @@ impl ClientTransport for StreamableHttp {
 
     fn opened(&self) {
         if let Some(this) = self.this.upgrade() {
-            tokio::spawn(this.listen());
+            let ended = this.session.lock().ended.clone();
+            tokio::spawn(this.listen(ended));
         }
     }
 

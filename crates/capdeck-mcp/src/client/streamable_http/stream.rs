@@ -6,6 +6,8 @@ use std::{sync::Arc, time::Duration};
 use http::{HeaderValue, Method, StatusCode, header::ACCEPT};
 use reqwest::Response;
 
+use tokio_util::sync::CancellationToken;
+
 use super::{
     StreamableHttp,
     response::{ResponseForm, check_status, form, read_message},
@@ -202,12 +204,11 @@ impl StreamableHttp {
 const MAX_DELAY: Duration = Duration::from_secs(60);
 
 impl StreamableHttp {
-    /// Listens while this session lasts. A server without such a stream rejects the request, which is not an error.
-    pub(super) async fn listen(self: Arc<Self>) {
-        let generation = self.session.lock().generation;
+    /// Listens until the session has ended. A server without such a stream rejects the request, which is not an error.
+    pub(super) async fn listen(self: Arc<Self>, ended: CancellationToken) {
         let mut position = StreamPosition::default();
         let mut failures = 0_u32;
-        while self.session.lock().generation == generation {
+        while !ended.is_cancelled() {
             let mut request = self.request(Method::GET).header(ACCEPT, "text/event-stream");
             if let Some(id) = &position.last_event {
                 request = request.header(LAST_EVENT_ID, id.clone());
@@ -215,6 +216,7 @@ impl StreamableHttp {
             let response = tokio::select! {
                 response = self.target.send(request) => response,
                 () = self.hub.stopped() => return,
+                () = ended.cancelled() => return,
             };
             match response {
                 Ok(response)
@@ -225,6 +227,7 @@ impl StreamableHttp {
                     tokio::select! {
                         () = self.read_session_stream(response, &mut position) => {}
                         () = self.hub.stopped() => return,
+                        () = ended.cancelled() => return,
                     }
                 }
                 Ok(response) if !response.status().is_server_error() => {
@@ -237,6 +240,7 @@ impl StreamableHttp {
             tokio::select! {
                 () = tokio::time::sleep(delay.min(MAX_DELAY)) => {}
                 () = self.hub.stopped() => return,
+                () = ended.cancelled() => return,
             }
         }
     }
