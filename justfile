@@ -14,6 +14,10 @@ lint:
 docs:
     CAPDECK_UPDATE_DOCS=1 cargo nextest run --workspace -E 'test(/reference/) | test(the_rules_are_those_of_the_types)'
 
+# The documentation as a site, at http://localhost:3000
+site:
+    mdbook serve docs
+
 # Benchmarks; writes bench/results/latest.json
 bench:
     bench/run

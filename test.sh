@@ -3,6 +3,7 @@
 #
 #   ./test.sh                 everything
 #   ./test.sh PART…           some of it: rust, e2e, or suites by name
+#   ./test.sh servers         forty real servers from npm and PyPI; only when named, because they change
 #
 # The end-to-end suites install their Node and Python packages by name and exact version into
 # .test-deps/. What cannot be installed here is reported as skipped, never as passed. The last line
@@ -11,8 +12,10 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 readonly RUST_SUITES="format lint unit doc licences"
-readonly E2E_SUITES="conformance clients bridges connect apis dashboard keyring rest generators"
+readonly E2E_SUITES="book conformance clients bridges connect firsthour apis dashboard keyring rest generators"
+readonly NAMED_SUITES="servers"
 readonly FAILURE_LINES=40
+readonly MDBOOK=0.5.4
 readonly API_PARTS="openapi google graphql oauth redirects"
 readonly DEPS="${CAPDECK_TEST_DEPS:-$PWD/.test-deps}"
 export CAPDECK_TEST_DEPS="$DEPS"
@@ -53,6 +56,24 @@ suite_licences() {
   cargo deny --workspace check bans licenses sources
 }
 
+# The documentation as a site, with every link followed.
+suite_book() {
+  has python3 || { skip "python3 is not installed"; return; }
+  locked install_mdbook || { skip "cargo could not install mdbook $MDBOOK (see $DEPS/mdbook.log)"; return; }
+  local site
+  site="$(target_folder)/book"
+  "$DEPS/mdbook/bin/mdbook" build docs --dest-dir "$site" && python3 tests/book/check.py "$site"
+}
+
+# Unoptimised: it reads a hundred pages once. Built in a folder of its own, so that nothing of ours is built again.
+install_mdbook() {
+  "$DEPS/mdbook/bin/mdbook" --version 2>/dev/null | grep -qF "v$MDBOOK" && return 0
+  echo "installing mdbook into $DEPS" >&2
+  CARGO_TARGET_DIR="$DEPS/mdbook-target" cargo install mdbook --version "$MDBOOK" --no-default-features --debug --locked \
+    --root "$DEPS/mdbook" >"$DEPS/mdbook.log" 2>&1 </dev/null || return 1
+  rm -rf "$DEPS/mdbook-target"
+}
+
 suite_conformance() {
   install_node || return
   build_capdeck || return 1
@@ -85,6 +106,18 @@ suite_connect() {
   locked fetch_npm connect || { skip "npm could not install tests/connect/package.json (see $DEPS/npm-connect.log)"; return; }
   build_capdeck || return 1
   "$NODE" tests/connect/run.mjs
+}
+
+# The first five minutes with real servers and cold caches, and the README's first example.
+suite_firsthour() {
+  install_node || return
+  has python3 || { skip "python3 is not installed"; return; }
+  has git || { skip "git is not installed"; return; }
+  locked fetch_npm connect || { skip "npm could not install tests/connect/package.json (see $DEPS/npm-connect.log)"; return; }
+  locked fetch_python venv-uv tests/connect/requirements.txt ||
+    { skip "pip could not install tests/connect/requirements.txt (see $DEPS/pip.log)"; return; }
+  build_capdeck || return 1
+  UVX="$DEPS/venv-uv/bin/uvx" "$NODE" tests/connect/first-hour.mjs
 }
 
 # The dashboard in a real browser.
@@ -134,6 +167,16 @@ suite_generators() {
     { skip "pip could not install tests/generators/requirements.txt (see $DEPS/pip.log)"; return; }
   build_capdeck || return 1
   "$DEPS/venv-generators/bin/python" tests/generators/run.py
+}
+
+# Forty real servers, started at once with cold caches. CAPDECK_UPDATE_DOCS=1 writes docs/reference/servers.md.
+suite_servers() {
+  install_node || return
+  has python3 || { skip "python3 is not installed"; return; }
+  locked fetch_python venv-servers tests/servers/requirements.txt ||
+    { skip "pip could not install tests/servers/requirements.txt (see $DEPS/pip.log)"; return; }
+  build_capdeck || return 1
+  PATH="$(dirname "$NODE"):$DEPS/venv-servers/bin:$PATH" python3 tests/servers/run.py
 }
 
 # The key of the vault in the keyring of a desktop session.
@@ -293,10 +336,10 @@ wanted() {
       rust) echo "$RUST_SUITES" ;;
       e2e) echo "$E2E_SUITES" ;;
       *)
-        case " $RUST_SUITES $E2E_SUITES " in
+        case " $RUST_SUITES $E2E_SUITES $NAMED_SUITES " in
           *" $part "*) echo "$part" ;;
           *)
-            echo "unknown part: $part; use all, rust, e2e, or one of: $RUST_SUITES $E2E_SUITES" >&2
+            echo "unknown part: $part; use all, rust, e2e, or one of: $RUST_SUITES $E2E_SUITES $NAMED_SUITES" >&2
             return 2
             ;;
         esac

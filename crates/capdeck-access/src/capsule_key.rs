@@ -7,12 +7,10 @@
 /// In the place of a uid: no capsule had this name when it was asked for. No capsule ever has this key.
 const NO_UID: &str = "-";
 
-/// The key of the capsule with this id and this uid.
 pub fn capsule_key(id: &str, uid: &str) -> String {
     format!("{id}@{uid}")
 }
 
-/// Whether a key is that of the capsule with this id and this uid.
 pub fn is_capsule_key(key: &str, id: &str, uid: &str) -> bool {
     !uid.is_empty() && key.rsplit_once('@') == Some((id, uid))
 }

@@ -31,7 +31,6 @@ struct ToolPattern {
 }
 
 impl DeckAccess {
-    /// What these grants give together.
     pub fn new(grants: &[DeckGrant], has_capsules: bool, grant_tools: GrantTools) -> Self {
         let patterns =
             |texts: &[String]| texts.iter().map(|text| ToolPattern::parse(text)).collect();
@@ -65,7 +64,6 @@ impl DeckAccess {
         self.about(ids).any(|grant| grant.tools.is_empty())
     }
 
-    /// True when this tool of a capability may be had.
     pub fn has(&self, ids: &[&str], tool: &str) -> bool {
         let gives = |grant: &CompiledGrant| {
             grant.tools.is_empty() || grant.tools.iter().any(|pattern| pattern.fits(ids, tool))

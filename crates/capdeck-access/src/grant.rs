@@ -89,7 +89,6 @@ impl GrantTarget {
         }
     }
 
-    /// The role, if it is about a capsule.
     pub fn role(&self) -> Option<Role> {
         match self {
             Self::Capsule { role, .. } => Some(*role),

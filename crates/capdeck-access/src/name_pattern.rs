@@ -22,7 +22,6 @@ impl NamePattern {
         self.accepts(&letters, |expected, letter| expected == '?' || expected == letter)
     }
 
-    /// Whether the pattern fits every name.
     pub fn is_any(&self) -> bool {
         !self.0.is_empty() && self.0.iter().all(|letter| *letter == '*')
     }

@@ -2,12 +2,15 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr};
 
 /// Each role may do what those before it may.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
+#[derive(EnumString, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Role {
     /// Reads, lists, searches; sends signals; keeps memory.
     Reader,
@@ -21,18 +24,11 @@ pub enum Role {
 
 impl Role {
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Reader => "reader",
-            Self::Appender => "appender",
-            Self::Writer => "writer",
-            Self::Owner => "owner",
-        }
+        self.into()
     }
 
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Reader, Self::Appender, Self::Writer, Self::Owner]
-            .into_iter()
-            .find(|role| role.as_str() == name)
+        name.parse().ok()
     }
 }
 
@@ -41,6 +37,8 @@ impl Role {
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
+#[derive(EnumString, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum OperatorRole {
     /// Owns capsules, reads those of the team, decides requests for their own.
     Member,
@@ -52,14 +50,10 @@ pub enum OperatorRole {
 
 impl OperatorRole {
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Member => "member",
-            Self::Approver => "approver",
-            Self::Admin => "admin",
-        }
+        self.into()
     }
 
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Member, Self::Approver, Self::Admin].into_iter().find(|role| role.as_str() == name)
+        name.parse().ok()
     }
 }

@@ -41,7 +41,6 @@ pub enum OAuthScope {
 #[serde(transparent)]
 pub struct Scopes(BTreeSet<OAuthScope>);
 
-/// A word that is no scope.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` is no scope; there are {}", Scopes::all())]
 pub struct UnknownScope {
@@ -61,7 +60,6 @@ impl OAuthScope {
         Self::RegistryManage,
     ];
 
-    /// The scope as it is written.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::DeckRead => "deck:read",
@@ -158,7 +156,6 @@ impl Scopes {
         self.0.is_empty()
     }
 
-    /// The scopes in order.
     pub fn iter(&self) -> impl Iterator<Item = OAuthScope> + '_ {
         self.0.iter().copied()
     }

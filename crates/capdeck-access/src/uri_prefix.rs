@@ -149,7 +149,6 @@ impl EntryScope {
         allowed && !self.deny.iter().any(|prefix| prefix.covers_folded(&uri))
     }
 
-    /// Whether anything of a scheme can be reached.
     pub fn reaches_scheme(&self, scheme: &str) -> bool {
         let allowed =
             self.allow.is_empty() || self.allow.iter().any(|prefix| prefix.scheme() == scheme);

@@ -16,7 +16,6 @@ use crate::{
     is_secret_name,
 };
 
-/// Where references are looked up.
 #[derive(Debug, Clone, Copy)]
 pub struct ReferenceLookup<'a> {
     environment: &'a EnvironmentSnapshot,
@@ -133,7 +132,6 @@ pub fn has_reference(text: &str) -> bool {
     pieces(text).iter().any(|piece| !matches!(piece, TextPiece::Literal(_)))
 }
 
-/// The target of a reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReferenceTarget {
     Variable { name: String },

@@ -90,7 +90,7 @@ impl KeyError {
                 format!("put the key there, or unset {variable} to use the key of this machine")
             }
             Self::TwoKeys => format!("unset {CAPLETS_KEY} or {CAPLETS_KEY_FILE}"),
-            Self::Lost { path } => format!("put the key back, or {}", start_anew(path)),
+            Self::Lost { path } => format!("put the key back, or {}", start_over_hint(path)),
             Self::Keyring(_) => {
                 "unlock the keyring of your session and try again; `capdeck vault rekey --to file`, run \
                  where it is open, moves the key to a file"
@@ -99,7 +99,7 @@ impl KeyError {
             Self::NotInKeyring { path, .. } => format!(
                 "log in as the person whose keyring it is, write the key itself to {} if you have a copy, or {}",
                 shell_word(path),
-                start_anew(path)
+                start_over_hint(path)
             ),
             Self::NotOurs { variable, own } => format!(
                 "write that key to {}, unset {variable} and run: capdeck vault rekey",
@@ -148,7 +148,6 @@ impl KeySource {
         Ok(None)
     }
 
-    /// Returns the keys; creates one when there is none.
     pub(crate) fn find_or_make(&self) -> Result<ActiveKeys, KeyError> {
         if let Some(found) = self.find()? {
             return Ok(found);
@@ -206,7 +205,7 @@ fn key_from_variable(text: &Secret) -> Result<Vec<StoredKey>, KeyError> {
     SealingKey::parse(text.expose()).map(kept).ok_or_else(no_key)
 }
 
-fn start_anew(path: &str) -> String {
+fn start_over_hint(path: &str) -> String {
     let folder = Path::new(path).parent().unwrap_or_else(|| Path::new("."));
     format!("start over with: rm -r {}", shell_word(&folder.display().to_string()))
 }

@@ -58,7 +58,6 @@ impl SecretScrubber {
         self.values.is_empty()
     }
 
-    /// Returns the text without secrets.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut scrubbed = Cow::Borrowed(text);
         for value in &self.values {

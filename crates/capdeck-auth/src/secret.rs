@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn secret_names_are_told_from_plain_ones() {
+    fn secret_names_are_recognized() {
         for name in ["GH_TOKEN", "api_key", "X-Api-Key", "DB_PASSWORD", "GITHUB_PAT", "SENTRY_DSN"]
         {
             assert!(is_secret_name(name), "{name}");

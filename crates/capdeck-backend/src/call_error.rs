@@ -55,6 +55,8 @@ pub enum ErrorCode {
     ServerNotFound,
     ServerUnavailable,
     ServerStartTimeout,
+    /// A launcher installs it, and the caller did not wait for that.
+    ServerStarting,
     UnknownOperation,
     UnsupportedOperation,
     UnsupportedCapability,
@@ -168,6 +170,7 @@ impl ErrorCode {
             Self::ServerNotFound => "SERVER_NOT_FOUND",
             Self::ServerUnavailable => "SERVER_UNAVAILABLE",
             Self::ServerStartTimeout => "SERVER_START_TIMEOUT",
+            Self::ServerStarting => "SERVER_STARTING",
             Self::UnknownOperation => "UNKNOWN_OPERATION",
             Self::UnsupportedOperation => "UNSUPPORTED_OPERATION",
             Self::UnsupportedCapability => "UNSUPPORTED_CAPABILITY",
@@ -203,9 +206,10 @@ impl ErrorCode {
             Self::RequestInvalid | Self::UnknownOperation => ErrorKind::BadInput,
             Self::Denied | Self::ApprovalRequired => ErrorKind::Denied,
             Self::AuthRequired => ErrorKind::NeedsLogin,
-            Self::ServerUnavailable | Self::ServerStartTimeout | Self::ConfigInvalid => {
-                ErrorKind::Unavailable
-            }
+            Self::ServerUnavailable
+            | Self::ServerStartTimeout
+            | Self::ServerStarting
+            | Self::ConfigInvalid => ErrorKind::Unavailable,
             Self::ToolCallTimeout => ErrorKind::TimedOut,
             Self::Cancelled => ErrorKind::Cancelled,
             Self::AuthFailed

@@ -10,7 +10,7 @@ use capdeck_auth::{
 use capdeck_catalog::{Discovery, RawMembers};
 use capdeck_definition::{
     Backend, BackendAuth, CapabilityId, CliTools, CmpTool, Definition, McpServer, McpTransport,
-    PlaceholderStyle,
+    PlaceholderStyle, StartLimit,
 };
 use indexmap::IndexMap;
 use serde::{Serialize, de::DeserializeOwned};
@@ -18,8 +18,8 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    ArtifactStore, CallContext, CallError, CallerHandle, Connection, ErrorCode, GuardianCommand,
-    NoCaller,
+    ApiDescription, ArtifactStore, CallContext, CallError, CallerHandle, Connection, ErrorCode,
+    GuardianCommand, NoCaller, StartingServer,
     child_environment::{WorkingFolder, child_environment},
     cli::{CliConnection, CommandVariables, placeholders::has_input},
     cmp::{self, CmpConnection},
@@ -63,6 +63,8 @@ pub struct ConnectOptions {
     /// The protocol version of the last connection to this server (`ServerFacts::protocol_version`), so that it is
     /// not probed again. A wrong one costs no more than none.
     pub known_revision: Option<String>,
+    /// How long a server may take to start. `None` means what its definition says.
+    pub start_limit: Option<StartLimit>,
     /// Cancels connecting, and ends the connection later.
     pub cancel: CancellationToken,
 }
@@ -156,6 +158,16 @@ impl Connector {
         self.surroundings.logs.read(id)
     }
 
+    /// The servers that launchers are starting now, the oldest start first.
+    pub fn starting_servers(&self) -> Vec<StartingServer> {
+        self.surroundings.starting.all()
+    }
+
+    /// The start of this server that goes on, if there is one.
+    pub fn starting(&self, id: &CapabilityId) -> Option<StartingServer> {
+        self.starting_servers().into_iter().find(|server| server.id == *id)
+    }
+
     pub fn guarded_clients(&self) -> &GuardedClients {
         &self.surroundings.guarded_clients
     }
@@ -220,6 +232,7 @@ impl Default for ConnectOptions {
             client: ClientProfile::default(),
             listener: Arc::new(NoCaller),
             known_revision: None,
+            start_limit: None,
             cancel: CancellationToken::new(),
         }
     }
@@ -390,6 +403,30 @@ impl Connector {
         let outcome = connection.discover(&CallContext::detached(IMPORT_TIMEOUT)).await;
         connection.close().await;
         Some(LocalImport { file, outcome })
+    }
+}
+
+/// Fetching a description from the web takes no longer.
+const DESCRIBE_TIMEOUT: Duration = Duration::from_secs(30);
+
+impl Connector {
+    /// Reads what an `OpenAPI` capability's description says about the API as a whole. No credential is used.
+    pub async fn describe_api(&self, definition: &Definition) -> Result<ApiDescription, CallError> {
+        let Backend::OpenApi(api) = &definition.backend else {
+            return Err(CallError::internal(format!(
+                "`{}` is no OpenAPI capability",
+                definition.id
+            )));
+        };
+        let mut anonymous = api.clone();
+        anonymous.import.requests.auth = BackendAuth::None {};
+        let prepared = self.prepare(definition, &anonymous)?;
+        let describing = openapi::describe(prepared, &definition.base_dir);
+        tokio::time::timeout(DESCRIBE_TIMEOUT, describing).await.unwrap_or_else(|_elapsed| {
+            let seconds = DESCRIBE_TIMEOUT.as_secs();
+            let message = format!("the description did not arrive within {seconds} s");
+            Err(CallError::unavailable(message))
+        })
     }
 }
 

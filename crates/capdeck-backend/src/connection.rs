@@ -87,6 +87,11 @@ pub struct CallContext {
     /// so one connection can serve many clients; a legacy one got it once, in the handshake.
     pub client: Option<Arc<ClientProfile>>,
     pub log_level: Option<String>,
+    /// How long a server may take that has to be started for this call. `None` means what its definition says.
+    pub start_timeout: Option<Duration>,
+    /// How long the call waits for a server that a launcher starts, from the beginning of the start. `None` means until its
+    /// end. The start goes on without the call.
+    pub start_wait: Option<Duration>,
 }
 
 /// The client that a remote reaches: during a call its caller, otherwise the client of the connection.
@@ -142,6 +147,8 @@ impl CallContext {
             caller: Arc::new(NoCaller),
             client: None,
             log_level: None,
+            start_timeout: None,
+            start_wait: None,
         }
     }
 }

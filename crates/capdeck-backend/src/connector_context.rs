@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use crate::{
     CallError, artifact::ArtifactStore, connect::ConnectorSettings, guardian::ProcessGuardian,
     http::client, init_records::InitRecords, process::ProcessSpawner, process_log::ProcessLogs,
+    start_allowance::InstallTurns, starting_servers::StartingServers,
 };
 
 /// Shared by all connections, behind an `Arc`.
@@ -27,6 +28,8 @@ pub(crate) struct ConnectorContext {
     /// For requests of APIs, and for the addresses that servers name when they ask for a sign-in.
     pub(crate) guarded_clients: GuardedClients,
     pub(crate) faults: FaultSources,
+    pub(crate) install_turns: InstallTurns,
+    pub(crate) starting: StartingServers,
     /// Which tools of projects were prepared.
     pub(crate) inits: InitRecords,
     http: OnceLock<Result<reqwest::Client, CallError>>,
@@ -43,6 +46,8 @@ impl ConnectorContext {
             token_store: TokenStore::new(&settings.vault),
             guarded_clients: GuardedClients::new(Arc::new(build)),
             faults: FaultSources::default(),
+            install_turns: InstallTurns::default(),
+            starting: StartingServers::default(),
             inits: InitRecords::new(settings.inits_dir.clone()),
             http: OnceLock::new(),
             settings,

@@ -20,6 +20,7 @@ mod connect;
 mod connection;
 mod connector_context;
 mod declared_tool;
+mod failure_reason;
 mod google_discovery;
 mod graphql;
 mod guardian;
@@ -35,6 +36,8 @@ mod project_values;
 mod remote_host;
 mod setup_run;
 mod sign_in;
+mod start_allowance;
+mod starting_servers;
 mod tailored;
 
 pub use capdeck_auth::{
@@ -54,8 +57,10 @@ pub use connector_context::vault_holder;
 pub use declared_tool::static_discovery;
 pub use guardian::{GuardianCommand, run_guardian};
 pub use http::{JsonSender, encode_segment, fetch_text};
+pub use openapi::{ApiDescription, SecurityKind, SecurityScheme};
 pub use project_values::project_variables;
 pub use remote_host::{
     HostManifest, HostManifestFacts, MANIFEST_VERSION, RemoteHost, TaggedManifest,
 };
 pub use setup_run::{SetupEvent, SetupPhase, SetupReport, StepReport, StepStatus};
+pub use starting_servers::StartingServer;

@@ -5,6 +5,7 @@
 //! makes no sense is reported as a problem, and the rest works.
 
 mod body;
+mod description;
 mod document;
 mod file_input;
 mod import;
@@ -33,6 +34,7 @@ use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
+pub use self::description::{ApiDescription, SecurityKind, SecurityScheme};
 pub(crate) use self::{
     document::read_description,
     file_input::FileInputSources,
@@ -108,6 +110,23 @@ pub(crate) fn check(prepared: &ResolvedBackend<OpenApiEndpoint>) -> Result<(), C
         }
         DocumentLocation::File(_) | DocumentLocation::Url(_) => Ok(()),
     }
+}
+
+/// Reads the description of an API without importing its operations.
+pub(crate) async fn describe(
+    mut prepared: ResolvedBackend<OpenApiEndpoint>,
+    base_dir: &Path,
+) -> Result<ApiDescription, CallError> {
+    let reader = OpenApiReader::new(&prepared, base_dir)?;
+    let endpoint = ApiEndpoint::new(&mut prepared, None, &CancellationToken::new());
+    let bytes = read_document(&endpoint, &reader.place, false, MAX_DOCUMENT_BYTES).await?;
+    let (servers, surrounding) = (reader.rules.servers.clone(), reader.surrounding.clone());
+    let reading = move || {
+        let document = OpenApiDocument::read(&bytes, surrounding.as_ref())?;
+        Ok(description::describe(&document, &servers))
+    };
+    let described: Result<ApiDescription, String> = read_description(reading).await?;
+    described.map_err(|reason| unusable(&reader.place, &reason))
 }
 
 /// What a sign-in is for: the base URL, else the server that a description on this machine names, else the place of

@@ -4,6 +4,7 @@
 //! its group, and reports the end to the guardian. A descendant that leaves the group (its own session) cannot be
 //! ended.
 
+mod cpu_time;
 mod find;
 #[cfg(test)]
 mod tests;
@@ -61,6 +62,7 @@ pub(crate) struct ProcessPipes {
 pub(crate) struct Process {
     stop: CancellationToken,
     life: watch::Receiver<ProcessState>,
+    group: Option<Pid>,
 }
 
 /// Starts programs and registers them with the guardian. Cheap to clone.
@@ -115,8 +117,9 @@ impl ProcessSpawner {
         let pipes = ProcessPipes { stdin: child.stdin.take(), stdout: child.stdout.take(), stderr };
         let (announce, life) = watch::channel(ProcessState::Running);
         let stop = CancellationToken::new();
+        let group_id = group.id;
         tokio::spawn(supervise(child, group, logging, stop.clone(), announce));
-        Ok((Process { stop, life }, pipes))
+        Ok((Process { stop, life, group: group_id }, pipes))
     }
 }
 
@@ -135,6 +138,11 @@ impl Process {
     /// Waits until the program and the rest of its group have ended.
     pub(crate) async fn wait_group_exit(&self) -> ProcessExit {
         self.reached(|life| matches!(life, ProcessState::Gone(_))).await
+    }
+
+    /// The processor time of its group so far. `None` where the system does not tell.
+    pub(crate) fn cpu_time(&self) -> Option<Duration> {
+        self.group.and_then(cpu_time::of_group)
     }
 
     /// Ends the whole group without waiting.

@@ -1,6 +1,6 @@
 //! The last words of a capability's processes: bounded, scrubbed, kept for `why` and for errors.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, sync::Arc, time::Instant};
 
 use capdeck_auth::SecretScrubber;
 use capdeck_definition::CapabilityId;
@@ -21,6 +21,8 @@ pub(crate) struct ProcessLog {
     lines: Arc<Mutex<ProcessLogLines>>,
     /// Which of the processes writes here.
     process: u64,
+    /// When it last wrote something, be it half a line.
+    last_write: Arc<Mutex<Option<Instant>>>,
 }
 
 #[derive(Debug, Default)]
@@ -44,7 +46,7 @@ impl ProcessLogs {
             log.processes += 1;
             log.processes
         };
-        ProcessLog { lines, process }
+        ProcessLog { lines, process, last_write: Arc::default() }
     }
 
     /// What is kept for a capability. `None` when it never wrote anything.
@@ -75,6 +77,10 @@ impl ProcessLog {
         self.joined(|_| true)
     }
 
+    pub(crate) fn last_write(&self) -> Option<Instant> {
+        *self.last_write.lock()
+    }
+
     pub(crate) fn own_text(&self) -> String {
         self.joined(|process| process == self.process)
     }
@@ -95,6 +101,7 @@ impl ProcessLog {
         let mut line: Vec<u8> = Vec::new();
         // A read error means the pipe is gone, which ends the log like an orderly end does.
         while let Ok(count @ 1..) = stream.read(&mut buffer).await {
+            *self.last_write.lock() = Some(Instant::now());
             for byte in buffer.iter().take(count) {
                 if *byte == b'\n' {
                     self.push_bytes(&line, &scrubber);

@@ -24,7 +24,8 @@ pub use {
 
 use self::chain::AuditChain;
 use crate::{
-    AuditMode, CapsuleAuthor, StoreError, StoreOptions, WriteDurability, file_store::StoreDisk,
+    AuditMode, CapsuleAuthor, StoreError, StoreOptions, StoreResult, WriteDurability,
+    file_store::StoreDisk,
 };
 
 /// The hash before the first line.
@@ -102,7 +103,7 @@ impl ChainedAuditLog {
     }
 
     /// In strict mode, nothing is done while an earlier call is not recorded.
-    pub(crate) fn settle(&self) -> Result<(), StoreError> {
+    pub(crate) fn settle(&self) -> StoreResult<()> {
         match self.mode {
             AuditMode::Lenient => Ok(()),
             AuditMode::Strict => {
@@ -113,7 +114,7 @@ impl ChainedAuditLog {
 
     /// Writes the line of a call. That is one call to the system, which does not wait for the disk: handing it to another
     /// thread would take longer than the line. In strict mode its caller has to know when it cannot be written.
-    pub(crate) fn record(&self, line: AuditLogLine) -> Result<(), StoreError> {
+    pub(crate) fn record(&self, line: AuditLogLine) -> StoreResult<()> {
         self.mode.check_recorded(self.append(line))
     }
 
@@ -175,7 +176,7 @@ impl ChainedAuditLog {
 
 impl AuditMode {
     /// Reports a committed change whose line may not have been written: an error only in strict mode.
-    pub(crate) fn check_recorded(self, recorded: io::Result<()>) -> Result<(), StoreError> {
+    pub(crate) fn check_recorded(self, recorded: io::Result<()>) -> StoreResult<()> {
         match (recorded, self) {
             (Ok(()), _) => Ok(()),
             (Err(source), Self::Strict) => Err(StoreError::AuditFailed { source }),

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::trust::one_line;
 
@@ -11,20 +12,17 @@ const MAX_NAME: usize = 100;
 const LOCAL: &str = "local";
 
 /// The caller's identity. The host makes it from the connection; nothing of it comes from a call's arguments.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "SignalSender")]
 pub struct CapsuleAuthor {
     /// What the client calls itself (`clientInfo.name`): a claim, not an identity.
     pub client: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_version: Option<String>,
     /// The authenticated subject behind the credential, where there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub principal: Option<String>,
     /// What the host calls that subject: `operator Ann`, `client Notes`, `share ci`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub principal_name: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<String>,
 }
 

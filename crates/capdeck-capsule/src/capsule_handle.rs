@@ -18,7 +18,7 @@ pub use prompts::{EntryPrompt, PromptArgument};
 use self::scoped_store::ScopedStore;
 use crate::{
     AnchorProject, AnchorReport, AuditLogLine, AuditOutcome, BlobRef, CapsuleAccess, CapsuleAuthor,
-    CapsuleInfo, ChangeAuthor, Entry, EntryUri, PrunedLines, Role, Store, StoreError,
+    CapsuleInfo, ChangeAuthor, Entry, EntryUri, PrunedLines, Role, Store, StoreError, StoreResult,
     blocking::{blocking, finished},
     neutralise,
     search::EntrySearchPage,
@@ -49,7 +49,6 @@ pub(crate) struct AuditNote {
 }
 
 impl AuditNote {
-    /// Nothing more.
     fn plain<T>(_: &T) -> Self {
         Self::default()
     }
@@ -97,7 +96,7 @@ impl CapsuleHandle {
     }
 
     /// An entry with its bands.
-    pub async fn read(&self, request: ReadRequest) -> Result<ReadResponse, StoreError> {
+    pub async fn read(&self, request: ReadRequest) -> StoreResult<ReadResponse> {
         let ReadRequest { uri, version, body } = request;
         let work = move |entries: ScopedStore, uri| async move {
             let entry = entries.read(&uri, version).await?;
@@ -106,7 +105,7 @@ impl CapsuleHandle {
         self.audited_at("read", &uri, work, AuditNote::read).await
     }
 
-    pub async fn list(&self, query: ListQuery) -> Result<ListResponse, StoreError> {
+    pub async fn list(&self, query: ListQuery) -> StoreResult<ListResponse> {
         let work = |entries: ScopedStore| async move {
             let page = entries.list(&query).await?;
             let (capsule, listed) = (entries.id(), page.items.into_iter().map(EntryInfo::from));
@@ -116,7 +115,7 @@ impl CapsuleHandle {
     }
 
     /// Schemes with counts and the latest entries.
-    pub async fn overview(&self, _: OverviewRequest) -> Result<OverviewResponse, StoreError> {
+    pub async fn overview(&self, _: OverviewRequest) -> StoreResult<OverviewResponse> {
         let work = |entries: ScopedStore| async move {
             let scope = &entries.access.scope;
             let mut schemes = entries.store.counts(scope).await?;
@@ -138,7 +137,7 @@ impl CapsuleHandle {
     }
 
     /// Hits on the page whose cited files are stale come after those whose are not.
-    pub async fn search(&self, query: SearchQuery) -> Result<SearchResponse, StoreError> {
+    pub async fn search(&self, query: SearchQuery) -> StoreResult<SearchResponse> {
         let work = |entries: ScopedStore| async move {
             if let Some(scheme) = &query.scheme {
                 entries.check_scheme(scheme).await?;
@@ -155,7 +154,7 @@ impl CapsuleHandle {
         self.audited("search", work, AuditNote::plain).await
     }
 
-    pub async fn history(&self, request: HistoryRequest) -> Result<HistoryResponse, StoreError> {
+    pub async fn history(&self, request: HistoryRequest) -> StoreResult<HistoryResponse> {
         let work = |entries: ScopedStore, uri| async move {
             let versions = entries.history(&uri).await?.into_iter().map(EntryInfo::from).collect();
             Ok(HistoryResponse { capsule: entries.id(), uri, versions })
@@ -164,7 +163,7 @@ impl CapsuleHandle {
     }
 
     /// What changed between two versions, the current one if the second is not named. Look-alikes of bands are marked.
-    pub async fn diff(&self, request: DiffRequest) -> Result<DiffResponse, StoreError> {
+    pub async fn diff(&self, request: DiffRequest) -> StoreResult<DiffResponse> {
         let DiffRequest { uri, from, to } = request;
         let work = move |entries: ScopedStore, uri: EntryUri| async move {
             let old = entries.read(&uri, Some(from)).await?;
@@ -179,7 +178,7 @@ impl CapsuleHandle {
         self.audited_at("diff", &uri, work, AuditNote::plain).await
     }
 
-    pub async fn read_blob(&self, request: ReadBlobRequest) -> Result<BlobResponse, StoreError> {
+    pub async fn read_blob(&self, request: ReadBlobRequest) -> StoreResult<BlobResponse> {
         let ReadBlobRequest { uri, version } = request;
         let work = move |entries: ScopedStore, uri| async move {
             let blob = entries.read_blob(&uri, version).await?;
@@ -195,7 +194,7 @@ impl CapsuleHandle {
         self.audited_at("blob.read", &uri, work, note).await
     }
 
-    pub async fn schemes(&self, _: SchemesRequest) -> Result<SchemesResponse, StoreError> {
+    pub async fn schemes(&self, _: SchemesRequest) -> StoreResult<SchemesResponse> {
         let work = |entries: ScopedStore| async move {
             Ok(SchemesResponse { capsule: entries.id(), schemes: entries.schemes().await? })
         };
@@ -203,7 +202,7 @@ impl CapsuleHandle {
     }
 
     /// Removes the files of days before one from the capsule's audit, for its owner.
-    pub async fn prune_audit(&self, before: Date) -> Result<PrunedLines, StoreError> {
+    pub async fn prune_audit(&self, before: Date) -> StoreResult<PrunedLines> {
         let work = move |entries: ScopedStore| async move {
             entries.require(Role::Owner, "prune the audit")?;
             entries.store.prune_audit(before).await
@@ -212,30 +211,18 @@ impl CapsuleHandle {
     }
 
     /// Records a call that failed before it got here, such as one with an address that is none.
-    pub fn note_failure(
-        &self,
-        action: impl Into<String>,
-        error: &StoreError,
-    ) -> Result<(), StoreError> {
+    pub fn note_failure(&self, action: impl Into<String>, error: &StoreError) -> StoreResult<()> {
         self.record(action, None, Err(error), AuditNote::default())
     }
 
     /// Writes the line of a call that was not done by a method of this type.
-    pub fn recorded<T>(
-        &self,
-        action: &'static str,
-        result: Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+    pub fn recorded<T>(&self, action: &'static str, result: StoreResult<T>) -> StoreResult<T> {
         self.record(action, None, result.as_ref().map(|_| ()), AuditNote::default())?;
         result
     }
 
     /// Input as it was read. What cannot be read is recorded as a failed call.
-    fn checked<T>(
-        &self,
-        action: &'static str,
-        parsed: Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+    fn checked<T>(&self, action: &'static str, parsed: StoreResult<T>) -> StoreResult<T> {
         if let Err(error) = &parsed {
             self.note_failure(action, error)?;
         }
@@ -249,9 +236,9 @@ impl CapsuleHandle {
         uri: &str,
         work: impl FnOnce(ScopedStore, EntryUri) -> F,
         note: impl FnOnce(&T) -> AuditNote + Send + 'static,
-    ) -> Result<T, StoreError>
+    ) -> StoreResult<T>
     where
-        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+        F: Future<Output = StoreResult<T>> + Send + 'static,
     {
         let uri = self.checked(action, EntryUri::parse(uri).map_err(StoreError::from))?;
         let work = work(self.entries.clone(), uri.clone());
@@ -264,9 +251,9 @@ impl CapsuleHandle {
         action: &'static str,
         work: impl FnOnce(ScopedStore) -> F,
         note: impl FnOnce(&T) -> AuditNote + Send + 'static,
-    ) -> Result<T, StoreError>
+    ) -> StoreResult<T>
     where
-        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+        F: Future<Output = StoreResult<T>> + Send + 'static,
     {
         self.finish(action, None, work(self.entries.clone()), note).await
     }
@@ -276,9 +263,9 @@ impl CapsuleHandle {
         &self,
         action: &'static str,
         uri: Option<EntryUri>,
-        work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+        work: impl Future<Output = StoreResult<T>> + Send + 'static,
         note: impl FnOnce(&T) -> AuditNote + Send + 'static,
-    ) -> Result<T, StoreError> {
+    ) -> StoreResult<T> {
         let handle = self.clone();
         let mut call = Box::pin(async move {
             // Those who only ask for what is in memory let others have their turn, too.
@@ -315,7 +302,7 @@ impl CapsuleHandle {
         uri: Option<EntryUri>,
         result: Result<(), &StoreError>,
         audit_note: AuditNote,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         let ScopedStore { store, access, by, .. } = &self.entries;
         let outcome = match result {
             Ok(()) => AuditOutcome::Ok,

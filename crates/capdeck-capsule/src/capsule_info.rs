@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{StoreError, file_store::StoreDisk, trust::is_line};
+use crate::{StoreError, StoreResult, file_store::StoreDisk, trust::is_line};
 
 const MAX_NAME: usize = 100;
 const MAX_DESCRIPTION: usize = 1_000;
@@ -40,7 +40,6 @@ impl CapsuleInfo {
         capdeck_access::capsule_key(&self.id, &self.uid)
     }
 
-    /// Whether a key is that of this capsule.
     pub fn has_key(&self, key: &str) -> bool {
         capdeck_access::is_capsule_key(key, &self.id, &self.uid)
     }
@@ -100,7 +99,7 @@ pub(crate) struct RecordFile<T> {
 }
 
 impl<T: Clone + Serialize + DeserializeOwned> RecordFile<T> {
-    pub(crate) fn load(path: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn load(path: &Path) -> StoreResult<Self> {
         let failed = || StoreError::io(format!("read `{}`", path.display()));
         let records = match read_if_exists(path).map_err(failed())? {
             Some(text) => {
@@ -119,8 +118,8 @@ impl<T: Clone + Serialize + DeserializeOwned> RecordFile<T> {
     pub(crate) fn change<R>(
         &self,
         disk: &StoreDisk,
-        change: impl FnOnce(&mut Vec<T>) -> Result<R, StoreError>,
-    ) -> Result<R, StoreError> {
+        change: impl FnOnce(&mut Vec<T>) -> StoreResult<R>,
+    ) -> StoreResult<R> {
         let mut records = self.records.lock();
         let mut changed = records.clone();
         let result = change(&mut changed)?;
@@ -147,7 +146,7 @@ pub(crate) fn check_text(
     id: Option<&str>,
     capsules: &[CapsuleInfo],
     names: &NameScope,
-) -> Result<(), StoreError> {
+) -> StoreResult<()> {
     let invalid = |what, reason: String| Err(StoreError::InvalidInput { what, reason });
     if let Some(name) = &update.name {
         if !is_line(name, MAX_NAME) {
@@ -179,7 +178,7 @@ pub(crate) fn new_id(
     name: &str,
     capsules: &[CapsuleInfo],
     names: &NameScope,
-) -> Result<String, StoreError> {
+) -> StoreResult<String> {
     let mut slug = String::new();
     for letter in name.chars().take(MAX_ID) {
         match letter.to_ascii_lowercase() {

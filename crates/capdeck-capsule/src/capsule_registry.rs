@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use crate::{
     AccessEvent, AuditLogLine, AuditOutcome, CapsuleAccess, CapsuleAuthor, CapsuleHandle,
     CapsuleInfo, CapsuleUpdate, FileStoreFactory, NameScope, PrunedLines, REGISTRY_LOG, Store,
-    StoreError, StoreFactory, StoreMode, StoreOptions,
+    StoreError, StoreFactory, StoreMode, StoreOptions, StoreResult,
     audit::ChainedAuditLog,
     blocking::blocking,
     capsule_info::{self, RecordFile},
@@ -61,7 +61,6 @@ struct CapsuleRegistryInner {
     lock: Arc<Mutex<Option<Arc<File>>>>,
 }
 
-/// What a line of the registry is about.
 #[derive(Debug, Clone, Default)]
 struct AuditSubject {
     capsule: Option<String>,
@@ -87,7 +86,7 @@ pub fn probe_folder(folder: &Path) -> io::Result<()> {
 
 impl CapsuleRegistry {
     /// Opens a data folder, which is made when it is not there. Fails when another process writes to it.
-    pub async fn open(folder: &Path, options: StoreOptions) -> Result<Self, StoreError> {
+    pub async fn open(folder: &Path, options: StoreOptions) -> StoreResult<Self> {
         let folder = folder.to_owned();
         let inner = on_disk(move || CapsuleRegistryInner::open(&folder, options)).await?;
         let author = Arc::new(CapsuleAuthor::client("capdeck"));
@@ -130,14 +129,14 @@ impl CapsuleRegistry {
     }
 
     /// The capsule with this id or name.
-    pub fn find(&self, name: &str) -> Result<CapsuleInfo, StoreError> {
+    pub fn find(&self, name: &str) -> StoreResult<CapsuleInfo> {
         let all = self.inner.boxes.all();
         let not_found = || StoreError::CapsuleNotFound { name: name.to_owned() };
         capsule_info::find(&all, name).cloned().ok_or_else(not_found)
     }
 
     /// Makes a new capsule; its name must be given.
-    pub async fn create(&self, new: CapsuleUpdate) -> Result<CapsuleInfo, StoreError> {
+    pub async fn create(&self, new: CapsuleUpdate) -> StoreResult<CapsuleInfo> {
         let (now, names) = (self.inner.options.clock.now(), self.names.clone());
         let change = move |inner: &CapsuleRegistryInner, subject: &mut AuditSubject| {
             let mut made = None;
@@ -170,7 +169,7 @@ impl CapsuleRegistry {
     }
 
     /// Changes what a capsule is called, says or shows. Its id stays.
-    pub async fn update(&self, id: &str, update: CapsuleUpdate) -> Result<CapsuleInfo, StoreError> {
+    pub async fn update(&self, id: &str, update: CapsuleUpdate) -> StoreResult<CapsuleInfo> {
         let (id, names) = (self.find(id)?.id, self.names.clone());
         let subject = AuditSubject::capsule(&id);
         let change = move |inner: &CapsuleRegistryInner, _: &mut AuditSubject| {
@@ -189,7 +188,7 @@ impl CapsuleRegistry {
     }
 
     /// The store of a capsule, unfiltered. It is opened when it is first asked for.
-    pub async fn store(&self, id: &str) -> Result<Arc<dyn Store>, StoreError> {
+    pub async fn store(&self, id: &str) -> StoreResult<Arc<dyn Store>> {
         let id = self.find(id)?.id;
         self.inner.check_lock()?;
         let cell = Arc::clone(self.inner.open.lock().entry(id.clone()).or_default());
@@ -203,7 +202,7 @@ impl CapsuleRegistry {
         id: &str,
         author: CapsuleAuthor,
         access: CapsuleAccess,
-    ) -> Result<CapsuleHandle, StoreError> {
+    ) -> StoreResult<CapsuleHandle> {
         let info = self.find(id)?;
         let store = self.store(&info.id).await?;
         let clock = self.inner.options.clock.clone();
@@ -217,7 +216,7 @@ impl CapsuleRegistry {
     }
 
     /// Writes down what was decided about access, in the data folder's own audit.
-    pub async fn record_access_event(&self, event: AccessEvent) -> Result<(), StoreError> {
+    pub async fn record_access_event(&self, event: AccessEvent) -> StoreResult<()> {
         self.inner.check_lock()?;
         let line = AuditLogLine {
             capsule: event.capsule,
@@ -232,12 +231,12 @@ impl CapsuleRegistry {
     }
 
     /// The folder of a capsule's files, for tools that read them: export, verification, the audit.
-    pub fn root(&self, id: &str) -> Result<PathBuf, StoreError> {
+    pub fn root(&self, id: &str) -> StoreResult<PathBuf> {
         Ok(FileStoreFactory::root(&self.inner.folder, &self.find(id)?.id))
     }
 
     /// Tries whether the data folder can be written. Nothing of it stays.
-    pub async fn check_writable(&self) -> Result<(), StoreError> {
+    pub async fn check_writable(&self) -> StoreResult<()> {
         self.inner.check_writable()?;
         let inner = Arc::clone(&self.inner);
         let failed = || StoreError::io("write to the data folder");
@@ -245,7 +244,7 @@ impl CapsuleRegistry {
     }
 
     /// Removes the files of days before one from the data folder's own audit.
-    pub async fn prune_registry_audit(&self, before: Date) -> Result<PrunedLines, StoreError> {
+    pub async fn prune_registry_audit(&self, before: Date) -> StoreResult<PrunedLines> {
         let prune = move |inner: &CapsuleRegistryInner, _: &mut AuditSubject| {
             let audit = inner.audit.as_ref().ok_or(StoreError::RegistryReadOnly)?;
             audit.prune(before).map_err(StoreError::io("prune the audit"))
@@ -259,10 +258,8 @@ impl CapsuleRegistry {
         &self,
         action: &'static str,
         mut subject: AuditSubject,
-        change: impl FnOnce(&CapsuleRegistryInner, &mut AuditSubject) -> Result<T, StoreError>
-        + Send
-        + 'static,
-    ) -> Result<T, StoreError> {
+        change: impl FnOnce(&CapsuleRegistryInner, &mut AuditSubject) -> StoreResult<T> + Send + 'static,
+    ) -> StoreResult<T> {
         self.inner.check_writable()?;
         let (inner, author) = (Arc::clone(&self.inner), Arc::clone(&self.author));
         on_disk(move || {
@@ -295,7 +292,7 @@ impl CapsuleRegistry {
 }
 
 impl CapsuleRegistryInner {
-    fn open(folder: &Path, options: StoreOptions) -> Result<Self, StoreError> {
+    fn open(folder: &Path, options: StoreOptions) -> StoreResult<Self> {
         let is_writable = options.mode == StoreMode::ReadWrite;
         let (temp, logs) = (folder.join("tmp"), folder.join("logs"));
         let mut lock = None;
@@ -334,27 +331,27 @@ impl CapsuleRegistryInner {
     }
 
     /// Fails once the folder was left to the next process.
-    fn check_lock(&self) -> Result<(), StoreError> {
+    fn check_lock(&self) -> StoreResult<()> {
         match self.options.mode {
             StoreMode::ReadWrite if self.lock.lock().is_none() => Err(StoreError::Closed),
             StoreMode::ReadWrite | StoreMode::ReadOnly => Ok(()),
         }
     }
 
-    fn check_writable(&self) -> Result<(), StoreError> {
+    fn check_writable(&self) -> StoreResult<()> {
         match self.options.mode {
             StoreMode::ReadWrite => self.check_lock(),
             StoreMode::ReadOnly => Err(StoreError::RegistryReadOnly),
         }
     }
 
-    fn record(&self, line: AuditLogLine) -> Result<(), StoreError> {
+    fn record(&self, line: AuditLogLine) -> StoreResult<()> {
         self.audit.as_ref().map_or(Ok(()), |audit| audit.record(line))
     }
 }
 
 /// Takes the lock of a data folder, or fails with who has it.
-fn take_lock(folder: &Path) -> Result<File, StoreError> {
+fn take_lock(folder: &Path) -> StoreResult<File> {
     let failed = || StoreError::io(format!("lock `{}`", folder.display()));
     let mut options = private_options();
     options.read(true).write(true).create(true).truncate(false);
@@ -382,7 +379,7 @@ fn take_lock(folder: &Path) -> Result<File, StoreError> {
 }
 
 async fn on_disk<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, StoreError> {
+    work: impl FnOnce() -> StoreResult<T> + Send + 'static,
+) -> StoreResult<T> {
     blocking(work).await.map_err(StoreError::io("work on the data folder"))?
 }

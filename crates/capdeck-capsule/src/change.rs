@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::EntryUri;
 
-/// An entry changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeEvent {
     pub uri: EntryUri,

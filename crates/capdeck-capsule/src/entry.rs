@@ -5,10 +5,11 @@ use std::fmt;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+use strum::{EnumString, IntoStaticStr};
 
 use crate::{EntryUri, scheme::BodyFormat};
 
-/// An entry in one of its versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     pub meta: EntryMeta,
@@ -18,47 +19,41 @@ pub struct Entry {
 }
 
 /// What is known about one version of an entry.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryMeta {
     pub uri: EntryUri,
     /// Starts at 1 and grows by one with every write.
     pub version: u64,
     /// As the writer gave it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The first heading of the body, taken from it whenever it is read.
+    #[serialize_always]
     #[serde(skip)]
     pub heading: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     pub risk_class: RiskClass,
     /// Set when the store chose the class.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promotion_reason: Option<PromotionReason>,
     /// The writer called it structural, and yet it cites code.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub anchors_detected: bool,
     /// Who wrote it, as the host established it.
     pub written_by: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_by_principal: Option<String>,
     /// What the writer's client calls itself, as `client@version`: a claim.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection_id: Option<String>,
     pub written_at: Timestamp,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit_at_write: Option<CommitRef>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub file_anchors: Vec<String>,
     pub content_sha256: String,
     /// Bytes of the body.
     pub bytes: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blob: Option<BlobRef>,
     /// Hashes of the writer's key and of its request, to answer a repeated request with the first result.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) idempotency: Option<String>,
 }
 
@@ -85,6 +80,8 @@ impl EntryMeta {
 /// How a reader should take an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(EnumString, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum RiskClass {
     /// Cites files, symbols, signatures: to be checked against the code.
     SpecificCode,
@@ -95,6 +92,8 @@ pub enum RiskClass {
 /// Why the store took an entry for specific code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum PromotionReason {
     FileAnchor,
     FunctionSignature,
@@ -128,30 +127,23 @@ pub struct BlobId(String);
 #[error("a blob pointer is `sha256:` and 64 lower-case hex digits")]
 pub struct BlobIdError;
 
-/// A text is no commit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a commit is 7 to 64 hex digits")]
 pub struct CommitRefError;
 
 impl RiskClass {
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::SpecificCode => "specific_code",
-            Self::Structural => "structural",
-        }
+        self.into()
     }
 
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::SpecificCode, Self::Structural].into_iter().find(|class| class.as_str() == name)
+        name.parse().ok()
     }
 }
 
 impl PromotionReason {
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::FileAnchor => "file_anchor",
-            Self::FunctionSignature => "function_signature",
-        }
+        self.into()
     }
 }
 
@@ -208,7 +200,6 @@ impl BlobId {
         }
     }
 
-    /// The name of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(capdeck_storage::sha256_hex(bytes))
     }

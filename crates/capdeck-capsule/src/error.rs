@@ -9,6 +9,8 @@ use crate::{
     trust::one_line,
 };
 
+pub type StoreResult<T> = Result<T, StoreError>;
+
 /// A request to a store or about capsules as a whole failed. Nothing was changed, unless the message says so.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -100,7 +102,6 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Fails for a role below the one that an action needs.
     pub(crate) fn require_role(role: Role, needed: Role, action: &'static str) -> Result<(), Self> {
         if role < needed {
             return Err(Self::ForbiddenRole { role, needed, action });

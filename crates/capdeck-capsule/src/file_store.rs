@@ -45,7 +45,7 @@ use crate::{
     AuditLogLine, BlobCollection, BlobContent, BlobId, CapsuleAuthor, ChangeAuthor, ChangeEvent,
     DeletedEntry, Entry, EntryMeta, EntryScope, EntrySearchPage, EntryUri, IndexTiming, MemoryMap,
     MemoryOwner, PrunedLines, Scheme, SchemeCount, Signal, SignalPage, Store, StoreError,
-    StoreOptions, StorePage, StoreWrite, VerifyProblem, VerifyReport, WriteOutcome,
+    StoreOptions, StorePage, StoreResult, StoreWrite, VerifyProblem, VerifyReport, WriteOutcome,
     audit::ChainedAuditLog,
     blocking::{blocking, finished},
     service::{ListQuery, PollSignalsRequest, SearchQuery},
@@ -69,7 +69,7 @@ impl FileStore {
         root: &Path,
         options: StoreOptions,
         lock: Option<Arc<File>>,
-    ) -> Result<Self, StoreError> {
+    ) -> StoreResult<Self> {
         let indexing = options.indexing;
         let engine = Arc::new(StoreEngine::open(root, options)?);
         *engine.lock.lock() = lock;
@@ -108,8 +108,8 @@ impl FileStore {
     /// after the answer.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&StoreEngine) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, StoreError> {
+        work: impl FnOnce(&StoreEngine) -> StoreResult<T> + Send + 'static,
+    ) -> StoreResult<T> {
         let engine = Arc::clone(&self.engine);
         let permit = Arc::clone(&self.running).acquire_owned().await;
         let permit = permit.map_err(|_| StoreError::Closed)?;
@@ -130,7 +130,7 @@ impl FileStore {
 
 #[async_trait]
 impl Store for FileStore {
-    async fn read(&self, uri: &EntryUri, version: Option<u64>) -> Result<Entry, StoreError> {
+    async fn read(&self, uri: &EntryUri, version: Option<u64>) -> StoreResult<Entry> {
         // Another thread is asked only for what must be read from a file.
         if !self.running.is_closed()
             && let Some(entry) = self.engine.recent.get(uri, version)
@@ -145,11 +145,11 @@ impl Store for FileStore {
         &self,
         query: &ListQuery,
         scope: &EntryScope,
-    ) -> Result<StorePage<EntryMeta>, StoreError> {
+    ) -> StoreResult<StorePage<EntryMeta>> {
         self.engine.state.read().list(query, scope)
     }
 
-    async fn counts(&self, scope: &EntryScope) -> Result<Vec<SchemeCount>, StoreError> {
+    async fn counts(&self, scope: &EntryScope) -> StoreResult<Vec<SchemeCount>> {
         Ok(self.engine.state.read().counts(scope))
     }
 
@@ -157,16 +157,12 @@ impl Store for FileStore {
         &self,
         query: &SearchQuery,
         scope: &EntryScope,
-    ) -> Result<EntrySearchPage, StoreError> {
+    ) -> StoreResult<EntrySearchPage> {
         let (query, scope) = (query.clone(), scope.clone());
         self.run(move |engine| engine.search(&query, &scope)).await
     }
 
-    async fn write(
-        &self,
-        write: StoreWrite,
-        by: &ChangeAuthor,
-    ) -> Result<WriteOutcome, StoreError> {
+    async fn write(&self, write: StoreWrite, by: &ChangeAuthor) -> StoreResult<WriteOutcome> {
         let by = by.clone();
         self.run(move |engine| engine.write(write, &by)).await
     }
@@ -175,7 +171,7 @@ impl Store for FileStore {
         &self,
         write: StoreWrite,
         author: &CapsuleAuthor,
-    ) -> Result<WriteOutcome, StoreError> {
+    ) -> StoreResult<WriteOutcome> {
         let author = author.clone();
         self.run(move |engine| engine.dry_run(write, &author)).await
     }
@@ -186,7 +182,7 @@ impl Store for FileStore {
         version: u64,
         if_version: Option<u64>,
         by: &ChangeAuthor,
-    ) -> Result<WriteOutcome, StoreError> {
+    ) -> StoreResult<WriteOutcome> {
         let (uri, by) = (uri.clone(), by.clone());
         self.run(move |engine| engine.restore(&uri, version, if_version, &by)).await
     }
@@ -196,57 +192,53 @@ impl Store for FileStore {
         uri: &EntryUri,
         if_version: Option<u64>,
         by: &ChangeAuthor,
-    ) -> Result<DeletedEntry, StoreError> {
+    ) -> StoreResult<DeletedEntry> {
         let (uri, by) = (uri.clone(), by.clone());
         self.run(move |engine| engine.delete(&uri, if_version, &by)).await
     }
 
-    async fn deleted(&self, scope: &EntryScope) -> Result<Vec<DeletedEntry>, StoreError> {
+    async fn deleted(&self, scope: &EntryScope) -> StoreResult<Vec<DeletedEntry>> {
         Ok(self.engine.state.read().deleted(scope))
     }
 
-    async fn purge(&self, uri: &EntryUri, by: &ChangeAuthor) -> Result<(), StoreError> {
+    async fn purge(&self, uri: &EntryUri, by: &ChangeAuthor) -> StoreResult<()> {
         let (uri, by) = (uri.clone(), by.clone());
         self.run(move |engine| engine.purge(&uri, &by)).await
     }
 
-    async fn history(&self, uri: &EntryUri) -> Result<Vec<EntryMeta>, StoreError> {
+    async fn history(&self, uri: &EntryUri) -> StoreResult<Vec<EntryMeta>> {
         let uri = uri.clone();
         self.run(move |engine| engine.history(&uri)).await
     }
 
-    async fn read_blob(
-        &self,
-        uri: &EntryUri,
-        version: Option<u64>,
-    ) -> Result<BlobContent, StoreError> {
+    async fn read_blob(&self, uri: &EntryUri, version: Option<u64>) -> StoreResult<BlobContent> {
         let uri = uri.clone();
         self.run(move |engine| engine.read_blob(&uri, version)).await
     }
 
-    async fn has_blob(&self, id: &BlobId, scope: &EntryScope) -> Result<bool, StoreError> {
+    async fn has_blob(&self, id: &BlobId, scope: &EntryScope) -> StoreResult<bool> {
         Ok(self.engine.state.read().has_blob(id, scope))
     }
 
-    async fn collect_blobs(&self) -> Result<BlobCollection, StoreError> {
+    async fn collect_blobs(&self) -> StoreResult<BlobCollection> {
         self.run(StoreEngine::collect_blobs).await
     }
 
-    async fn schemes(&self) -> Result<Vec<Scheme>, StoreError> {
+    async fn schemes(&self) -> StoreResult<Vec<Scheme>> {
         Ok(self.engine.state.read().schemes.clone())
     }
 
-    async fn add_scheme(&self, scheme: Scheme, by: &ChangeAuthor) -> Result<(), StoreError> {
+    async fn add_scheme(&self, scheme: Scheme, by: &ChangeAuthor) -> StoreResult<()> {
         let by = by.clone();
         self.run(move |engine| engine.add_scheme(scheme, &by)).await
     }
 
-    async fn remove_scheme(&self, name: &str, by: &ChangeAuthor) -> Result<(), StoreError> {
+    async fn remove_scheme(&self, name: &str, by: &ChangeAuthor) -> StoreResult<()> {
         let (name, by) = (name.to_owned(), by.clone());
         self.run(move |engine| engine.remove_scheme(&name, &by)).await
     }
 
-    async fn send_signal(&self, signal: Signal, by: &ChangeAuthor) -> Result<Signal, StoreError> {
+    async fn send_signal(&self, signal: Signal, by: &ChangeAuthor) -> StoreResult<Signal> {
         let by = by.clone();
         self.run(move |engine| signal_log::send(&engine.files, signal, &by)).await
     }
@@ -256,17 +248,17 @@ impl Store for FileStore {
         request: &PollSignalsRequest,
         scope: &EntryScope,
         author: &CapsuleAuthor,
-    ) -> Result<SignalPage, StoreError> {
+    ) -> StoreResult<SignalPage> {
         let (request, scope, author) = (request.clone(), scope.clone(), author.clone());
         self.run(move |engine| signal_log::poll(&engine.files, &request, &scope, &author)).await
     }
 
-    async fn acknowledge(&self, signal: &str, author: &CapsuleAuthor) -> Result<(), StoreError> {
+    async fn acknowledge(&self, signal: &str, author: &CapsuleAuthor) -> StoreResult<()> {
         let (signal, author) = (signal.to_owned(), author.clone());
         self.run(move |engine| signal_log::acknowledge(&engine.files, &signal, &author)).await
     }
 
-    async fn memory(&self, owner: &MemoryOwner) -> Result<MemoryMap, StoreError> {
+    async fn memory(&self, owner: &MemoryOwner) -> StoreResult<MemoryMap> {
         let owner = owner.clone();
         self.run(move |engine| memory_file::load(&engine.files, &owner)).await
     }
@@ -276,7 +268,7 @@ impl Store for FileStore {
         key: &str,
         value: Option<String>,
         by: &ChangeAuthor,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         let (key, by) = (key.to_owned(), by.clone());
         self.run(move |engine| memory_file::change(&engine.files, &key, value, &by)).await
     }
@@ -285,21 +277,21 @@ impl Store for FileStore {
         self.engine.changes.subscribe()
     }
 
-    fn record(&self, line: AuditLogLine) -> Result<(), StoreError> {
+    fn record(&self, line: AuditLogLine) -> StoreResult<()> {
         self.audit().map_or(Ok(()), |audit| audit.record(line))
     }
 
-    fn settle_audit(&self) -> Result<(), StoreError> {
+    fn settle_audit(&self) -> StoreResult<()> {
         self.audit().map_or(Ok(()), |audit| audit.settle())
     }
 
-    async fn prune_audit(&self, before: Date) -> Result<PrunedLines, StoreError> {
+    async fn prune_audit(&self, before: Date) -> StoreResult<PrunedLines> {
         let audit = Arc::clone(self.audit().ok_or(StoreError::ReadOnly)?);
         let pruned = blocking(move || audit.prune(before)).await;
         pruned.flatten().map_err(StoreError::io("prune the audit"))
     }
 
-    async fn verify(&self) -> Result<VerifyReport, StoreError> {
+    async fn verify(&self) -> StoreResult<VerifyReport> {
         self.run(|engine| Ok(verify(engine))).await
     }
 

@@ -53,7 +53,7 @@ pub use entry::{
     BlobId, BlobIdError, BlobRef, CommitRef, CommitRefError, Entry, EntryMeta, PromotionReason,
     RiskClass,
 };
-pub use error::StoreError;
+pub use error::{StoreError, StoreResult};
 pub use error_code::CapsuleErrorCode;
 pub use file_store::{FileStore, FileStoreFactory, WriteDurability};
 pub use merge::{MergeProposal, WriteConflict, merge, unified_diff};

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_changed_by_both_is_left_to_somebody() {
+    fn a_line_changed_by_both_is_a_conflict() {
         let merged = merge("a\nb\nc\n", "a\nmine\nc\n", "a\ntheirs\nc\n");
         assert_eq!(merged.conflicts, 1);
         assert_eq!(merged.text, "a\n<<<<<<< yours\nmine\n=======\ntheirs\n>>>>>>> current\nc\n");

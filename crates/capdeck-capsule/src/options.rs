@@ -18,7 +18,6 @@ pub struct StoreOptions {
     pub indexing: IndexTiming,
 }
 
-/// When the index for searching is made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum IndexTiming {
     /// By the first search, for those who may never search.
@@ -28,7 +27,6 @@ pub enum IndexTiming {
     WhenOpened,
 }
 
-/// What a store is opened for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum StoreMode {
     /// Alone: a second process that wants to write is refused.

@@ -4,12 +4,11 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use capdeck_storage::sha256_hex;
 use serde::Serialize;
 
-use crate::{EntryScope, StoreError, service::ListQuery};
+use crate::{EntryScope, StoreError, StoreResult, service::ListQuery};
 
 /// Items of one page at most.
 pub const MAX_LIST_PAGE_SIZE: usize = 200;
 
-/// One page of a listing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StorePage<T> {
     pub items: Vec<T>,
@@ -41,7 +40,7 @@ pub(crate) fn write_cursor(fingerprint: &str, position: &str) -> String {
 }
 
 /// The position in a cursor of this request.
-pub(crate) fn read_cursor(fingerprint: &str, cursor: &str) -> Result<String, StoreError> {
+pub(crate) fn read_cursor(fingerprint: &str, cursor: &str) -> StoreResult<String> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| StoreError::BadCursor)?;
     let text = String::from_utf8(bytes).map_err(|_| StoreError::BadCursor)?;
     match text.split_once(' ') {

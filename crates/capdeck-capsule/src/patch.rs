@@ -13,7 +13,6 @@ pub(crate) struct PatchProblem {
 /// Steps one patch may have.
 const MAX_PATCH_STEPS: usize = 100;
 
-/// The body after all steps.
 pub(crate) fn apply(body: &str, steps: &[PatchStep]) -> Result<String, PatchProblem> {
     if steps.is_empty() || steps.len() > MAX_PATCH_STEPS {
         let reason = format!("a patch has 1 to {MAX_PATCH_STEPS} steps, not {}", steps.len());
@@ -119,7 +118,6 @@ fn headings(text: &str) -> Vec<MarkdownHeading<'_>> {
     found
 }
 
-/// The title of the first heading.
 pub(crate) fn first_heading(text: &str) -> Option<String> {
     const MAX_SCANNED_BYTES: usize = 4_096;
     let end =

@@ -4,7 +4,7 @@ use capdeck_access::{check_scheme, is_device_name};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{EntryUri, StoreError, UriError, entry::RiskClass};
+use crate::{EntryUri, StoreError, StoreResult, UriError, entry::RiskClass};
 
 /// Custom schemes one capsule may have.
 const MAX_CUSTOM_SCHEMES: usize = 64;
@@ -130,7 +130,6 @@ impl Scheme {
         }
     }
 
-    /// The schemes every capsule has.
     pub fn builtin() -> Vec<Self> {
         const BUILTIN: [(&str, &str, &str); 6] = [
             ("docs", "Documentation", "reference: architecture, APIs, how things work"),
@@ -171,8 +170,7 @@ impl Scheme {
         Ok(declared)
     }
 
-    /// Checks that a body has the format of this scheme.
-    pub(crate) fn check_body(&self, uri: &EntryUri, body: &str) -> Result<(), StoreError> {
+    pub(crate) fn check_body(&self, uri: &EntryUri, body: &str) -> StoreResult<()> {
         if self.format != BodyFormat::Json {
             return Ok(());
         }
@@ -214,7 +212,7 @@ impl Scheme {
     }
 }
 
-pub(crate) fn find<'a>(schemes: &'a [Scheme], name: &str) -> Result<&'a Scheme, StoreError> {
+pub(crate) fn find<'a>(schemes: &'a [Scheme], name: &str) -> StoreResult<&'a Scheme> {
     schemes.iter().find(|scheme| scheme.name == name).ok_or_else(|| StoreError::UnknownScheme {
         scheme: name.to_owned(),
         known: schemes.iter().map(|scheme| scheme.name.clone()).collect(),

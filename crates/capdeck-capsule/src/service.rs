@@ -21,7 +21,7 @@ pub use capdeck_access::CapsuleGrant;
 pub use self::{
     caller::{AmbiguousName, CapsuleCaller, CapsuleRequest, Reach, bare_name, find_capsule},
     changes::{CapsuleChange, CapsuleChanges},
-    error::{CapsuleChoice, CapsuleError, ErrorDetails},
+    error::{CapsuleChoice, CapsuleError, CapsuleResult, ErrorDetails},
     local::LocalCapsuleService,
     operation::{CapsuleCall, CapsuleOperation, CapsuleResponse},
     request::*,
@@ -41,10 +41,10 @@ pub trait CapsuleService: fmt::Debug + Send + Sync {
     async fn dispatch(
         &self,
         request: CapsuleRequest<CapsuleOperation>,
-    ) -> Result<CapsuleResponse, CapsuleError>;
+    ) -> CapsuleResult<CapsuleResponse>;
 
     /// What changes within the caller's reach, from now on.
-    async fn changes(&self, caller: CapsuleCaller) -> Result<CapsuleChanges, CapsuleError>;
+    async fn changes(&self, caller: CapsuleCaller) -> CapsuleResult<CapsuleChanges>;
 
     /// Finishes what was started and releases the data folder.
     async fn close(&self);
@@ -52,11 +52,10 @@ pub trait CapsuleService: fmt::Debug + Send + Sync {
 
 /// Typed calls of every [`CapsuleService`].
 pub trait CapsuleServiceExt: CapsuleService {
-    /// Does one operation and returns its response.
     fn ask<C: CapsuleCall>(
         &self,
         request: CapsuleRequest<C>,
-    ) -> impl Future<Output = Result<C::Response, CapsuleError>> + Send {
+    ) -> impl Future<Output = CapsuleResult<C::Response>> + Send {
         let CapsuleRequest { caller, capsule, operation } = request;
         let operation = operation.into();
         async move {

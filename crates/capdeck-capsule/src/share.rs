@@ -5,11 +5,12 @@ use capdeck_storage::sha256_hex;
 use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use subtle::ConstantTimeEq as _;
 
 use crate::{
-    CapsuleAccess, CapsuleAuthor, CapsuleInfo, EntryScope, StoreError, service::AddShareRequest,
-    trust::is_line,
+    CapsuleAccess, CapsuleAuthor, CapsuleInfo, EntryScope, StoreError, StoreResult,
+    service::AddShareRequest, trust::is_line,
 };
 
 /// What tokens start with, so that scanners for leaked secrets recognise them.
@@ -21,13 +22,13 @@ const MAX_NAME: usize = 100;
 const DEFAULT_LIFETIME: SignedDuration = SignedDuration::from_hours(90 * 24);
 
 /// An access that a token opens.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Share {
     pub id: String,
     /// The id of the capsule, which a later capsule may have again.
     pub capsule: String,
     /// The uid of the capsule. Only version 0.1 wrote none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capsule_uid: Option<String>,
     /// What it is for.
     pub name: String,
@@ -37,16 +38,12 @@ pub struct Share {
     pub principal: String,
     pub created_at: Timestamp,
     /// Who made it, for people. Only version 0.1 wrote none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_by: Option<String>,
     /// The operator who made it; none for the owner of this machine.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_by_principal: Option<String>,
     /// None: it lasts until it is revoked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
     /// When its token was last used, as far as that was written down.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used_at: Option<Timestamp>,
     /// The first letters of the token.
     pub hint: String,
@@ -133,7 +130,7 @@ impl ShareRecord {
         new: AddShareRequest,
         author: &CapsuleAuthor,
         now: Timestamp,
-    ) -> Result<(Self, ShareToken), StoreError> {
+    ) -> StoreResult<(Self, ShareToken)> {
         if !is_line(&new.name, MAX_NAME) {
             let reason = format!("1 to {MAX_NAME} characters on one line");
             return Err(StoreError::InvalidInput { what: "name", reason });

@@ -4,9 +4,10 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with::skip_serializing_none;
 
 use crate::{
-    CapsuleAuthor, EntryScope, EntryUri, StoreError,
+    CapsuleAuthor, EntryScope, EntryUri, StoreError, StoreResult,
     service::{PollSignalsRequest, SendSignalRequest},
     trust::one_line,
 };
@@ -18,23 +19,19 @@ const MAX_TEXT_BYTES: usize = 4 * 1024;
 const MAX_DATA_BYTES: usize = 8 * 1024;
 
 /// A short message of a capsule. Ids grow in the order in which signals were sent, and tell nothing else.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Signal {
     pub id: String,
     pub ts: Timestamp,
     pub from: CapsuleAuthor,
     pub kind: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uri: Option<EntryUri>,
     /// The version of the entry that the signal is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
     /// The client it is meant for; everyone when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Map<String, Value>>,
 }
 
@@ -61,7 +58,7 @@ impl SendSignalRequest {
         Self { kind: kind.to_owned(), ..Self::default() }
     }
 
-    pub(crate) fn check(&self) -> Result<(), StoreError> {
+    pub(crate) fn check(&self) -> StoreResult<()> {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._:-".contains(letter);
         if self.kind.is_empty()
             || self.kind.len() > MAX_KIND_LENGTH
@@ -106,7 +103,7 @@ impl PollSignalsRequest {
     }
 }
 
-fn limit(what: &'static str, bytes: usize, most: usize) -> Result<(), StoreError> {
+fn limit(what: &'static str, bytes: usize, most: usize) -> StoreResult<()> {
     if bytes <= most {
         return Ok(());
     }

@@ -11,7 +11,7 @@ use tokio::sync::broadcast;
 use crate::{
     AuditLogLine, BlobId, BlobRef, CapsuleAuthor, ChangeEvent, Entry, EntryMeta, EntryScope,
     EntrySearchPage, EntryUri, MemoryOwner, PrunedLines, Role, Scheme, Signal, SignalPage,
-    StoreError, StorePage, StoreWrite, VerifyProblem, VerifyReport, WriteOutcome,
+    StoreError, StorePage, StoreResult, StoreWrite, VerifyProblem, VerifyReport, WriteOutcome,
     service::{ListQuery, PollSignalsRequest, SearchQuery},
 };
 
@@ -39,32 +39,25 @@ use crate::{
 #[async_trait]
 pub trait Store: fmt::Debug + Send + Sync {
     /// The entry, in its current version or an older one.
-    async fn read(&self, uri: &EntryUri, version: Option<u64>) -> Result<Entry, StoreError>;
+    async fn read(&self, uri: &EntryUri, version: Option<u64>) -> StoreResult<Entry>;
 
     async fn list(
         &self,
         query: &ListQuery,
         scope: &EntryScope,
-    ) -> Result<StorePage<EntryMeta>, StoreError>;
+    ) -> StoreResult<StorePage<EntryMeta>>;
 
     /// Entries per scheme, schemes without entries included.
-    async fn counts(&self, scope: &EntryScope) -> Result<Vec<SchemeCount>, StoreError>;
+    async fn counts(&self, scope: &EntryScope) -> StoreResult<Vec<SchemeCount>>;
 
-    async fn search(
-        &self,
-        query: &SearchQuery,
-        scope: &EntryScope,
-    ) -> Result<EntrySearchPage, StoreError>;
+    async fn search(&self, query: &SearchQuery, scope: &EntryScope)
+    -> StoreResult<EntrySearchPage>;
 
-    async fn write(&self, write: StoreWrite, by: &ChangeAuthor)
-    -> Result<WriteOutcome, StoreError>;
+    async fn write(&self, write: StoreWrite, by: &ChangeAuthor) -> StoreResult<WriteOutcome>;
 
     /// What [`Self::write`] would answer now. Nothing is written.
-    async fn dry_run(
-        &self,
-        write: StoreWrite,
-        author: &CapsuleAuthor,
-    ) -> Result<WriteOutcome, StoreError>;
+    async fn dry_run(&self, write: StoreWrite, author: &CapsuleAuthor)
+    -> StoreResult<WriteOutcome>;
 
     /// Writes an old version again, as a new one. Brings back what was deleted, too.
     async fn restore(
@@ -73,7 +66,7 @@ pub trait Store: fmt::Debug + Send + Sync {
         version: u64,
         if_version: Option<u64>,
         by: &ChangeAuthor,
-    ) -> Result<WriteOutcome, StoreError>;
+    ) -> StoreResult<WriteOutcome>;
 
     /// Takes an entry away; it can be restored until it is purged.
     async fn delete(
@@ -81,52 +74,48 @@ pub trait Store: fmt::Debug + Send + Sync {
         uri: &EntryUri,
         if_version: Option<u64>,
         by: &ChangeAuthor,
-    ) -> Result<DeletedEntry, StoreError>;
+    ) -> StoreResult<DeletedEntry>;
 
     /// What was deleted and can be restored.
-    async fn deleted(&self, scope: &EntryScope) -> Result<Vec<DeletedEntry>, StoreError>;
+    async fn deleted(&self, scope: &EntryScope) -> StoreResult<Vec<DeletedEntry>>;
 
     /// Takes an entry away with everything it ever was.
-    async fn purge(&self, uri: &EntryUri, by: &ChangeAuthor) -> Result<(), StoreError>;
+    async fn purge(&self, uri: &EntryUri, by: &ChangeAuthor) -> StoreResult<()>;
 
     /// All kept versions, oldest first.
-    async fn history(&self, uri: &EntryUri) -> Result<Vec<EntryMeta>, StoreError>;
+    async fn history(&self, uri: &EntryUri) -> StoreResult<Vec<EntryMeta>>;
 
     /// The binary payload of an entry.
-    async fn read_blob(
-        &self,
-        uri: &EntryUri,
-        version: Option<u64>,
-    ) -> Result<BlobContent, StoreError>;
+    async fn read_blob(&self, uri: &EntryUri, version: Option<u64>) -> StoreResult<BlobContent>;
 
     /// Whether a current entry within the scope has this blob.
-    async fn has_blob(&self, id: &BlobId, scope: &EntryScope) -> Result<bool, StoreError>;
+    async fn has_blob(&self, id: &BlobId, scope: &EntryScope) -> StoreResult<bool>;
 
     /// Removes blobs that no version of any entry has.
-    async fn collect_blobs(&self) -> Result<BlobCollection, StoreError>;
+    async fn collect_blobs(&self) -> StoreResult<BlobCollection>;
 
-    async fn schemes(&self) -> Result<Vec<Scheme>, StoreError>;
+    async fn schemes(&self) -> StoreResult<Vec<Scheme>>;
 
-    async fn add_scheme(&self, scheme: Scheme, by: &ChangeAuthor) -> Result<(), StoreError>;
+    async fn add_scheme(&self, scheme: Scheme, by: &ChangeAuthor) -> StoreResult<()>;
 
     /// Removes a scheme of the capsule that has no entries.
-    async fn remove_scheme(&self, name: &str, by: &ChangeAuthor) -> Result<(), StoreError>;
+    async fn remove_scheme(&self, name: &str, by: &ChangeAuthor) -> StoreResult<()>;
 
     /// Sends a signal, which gets its id and its time.
-    async fn send_signal(&self, signal: Signal, by: &ChangeAuthor) -> Result<Signal, StoreError>;
+    async fn send_signal(&self, signal: Signal, by: &ChangeAuthor) -> StoreResult<Signal>;
 
     async fn poll_signals(
         &self,
         request: &PollSignalsRequest,
         scope: &EntryScope,
         author: &CapsuleAuthor,
-    ) -> Result<SignalPage, StoreError>;
+    ) -> StoreResult<SignalPage>;
 
     /// Remembers that the author dealt with everything up to a signal.
-    async fn acknowledge(&self, signal: &str, author: &CapsuleAuthor) -> Result<(), StoreError>;
+    async fn acknowledge(&self, signal: &str, author: &CapsuleAuthor) -> StoreResult<()>;
 
     /// Everything that an owner remembers.
-    async fn memory(&self, owner: &MemoryOwner) -> Result<MemoryMap, StoreError>;
+    async fn memory(&self, owner: &MemoryOwner) -> StoreResult<MemoryMap>;
 
     /// Sets a key of the author's memory, or removes it.
     async fn change_memory(
@@ -134,23 +123,23 @@ pub trait Store: fmt::Debug + Send + Sync {
         key: &str,
         value: Option<String>,
         by: &ChangeAuthor,
-    ) -> Result<(), StoreError>;
+    ) -> StoreResult<()>;
 
     /// Changes from now on. A subscriber that is too slow misses some and gets an error for them.
     fn changes(&self) -> broadcast::Receiver<ChangeEvent>;
 
     /// Writes the audit line of a call that changed nothing; a change comes with its own. Writes none where the capsule is
     /// only read.
-    fn record(&self, line: AuditLogLine) -> Result<(), StoreError>;
+    fn record(&self, line: AuditLogLine) -> StoreResult<()>;
 
     /// Fails while an earlier line is not written, where calls wait for that ([`crate::AuditMode::Strict`]).
-    fn settle_audit(&self) -> Result<(), StoreError>;
+    fn settle_audit(&self) -> StoreResult<()>;
 
     /// Removes the lines of days before one from the audit.
-    async fn prune_audit(&self, before: Date) -> Result<PrunedLines, StoreError>;
+    async fn prune_audit(&self, before: Date) -> StoreResult<PrunedLines>;
 
     /// Checks that everything is there, and is what was written.
-    async fn verify(&self) -> Result<VerifyReport, StoreError>;
+    async fn verify(&self) -> StoreResult<VerifyReport>;
 
     /// What could not be read when the store was opened and was left out.
     fn left_out(&self) -> Vec<VerifyProblem>;
@@ -165,26 +154,26 @@ pub trait Store: fmt::Debug + Send + Sync {
 /// and so is the question whether an id is free. Everything here blocks.
 pub trait StoreFactory: fmt::Debug + Send + Sync {
     /// Makes the place of a new capsule, which is empty. What an unfinished removal left under the id is set aside.
-    fn create(&self, id: &str, now: Timestamp) -> Result<(), StoreError>;
+    fn create(&self, id: &str, now: Timestamp) -> StoreResult<()>;
 
     /// Takes back a [`Self::create`] whose capsule could not be listed. Nothing that is not empty is removed.
     fn discard(&self, id: &str);
 
     /// Opens the store of a capsule. Fails if its place is gone: made again it would be an empty capsule, open to everyone
     /// who had access to the one that was removed.
-    fn open(&self, id: &str) -> Result<Arc<dyn Store>, StoreError>;
+    fn open(&self, id: &str) -> StoreResult<Arc<dyn Store>>;
 
     /// Removes a capsule so that a person can put it back. A place that is gone is no error.
-    fn set_aside(&self, id: &str, now: Timestamp) -> Result<(), StoreError>;
+    fn set_aside(&self, id: &str, now: Timestamp) -> StoreResult<()>;
 
     /// Removes a capsule for good. A place that is gone is no error.
-    fn purge(&self, id: &str) -> Result<(), StoreError>;
+    fn purge(&self, id: &str) -> StoreResult<()>;
 
     /// How many capsules of this id were set aside.
-    fn count_set_aside(&self, id: &str) -> Result<usize, StoreError>;
+    fn count_set_aside(&self, id: &str) -> StoreResult<usize>;
 
     /// Removes for good what was set aside of capsules of this id. Returns how many there were.
-    fn purge_set_aside(&self, id: &str) -> Result<usize, StoreError>;
+    fn purge_set_aside(&self, id: &str) -> StoreResult<usize>;
 }
 
 /// Who changes something: named as the writer, and in the audit line of the change.
@@ -201,7 +190,7 @@ pub type MemoryMap = BTreeMap<String, String>;
 const MAX_KEY_LENGTH: usize = 128;
 
 /// Fails for a text that is no key of a memory.
-pub(crate) fn check_key(key: &str) -> Result<(), StoreError> {
+pub(crate) fn check_key(key: &str) -> StoreResult<()> {
     let is_plain = |letter: char| letter.is_alphanumeric() || "_.:-/".contains(letter);
     if (1..=MAX_KEY_LENGTH).contains(&key.len()) && key.chars().all(is_plain) {
         return Ok(());

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AuditReport, BlobId, DeletedEntry, EntryUri, StoreError,
+    AuditReport, BlobId, DeletedEntry, EntryUri, StoreResult,
     audit::verify_audit,
     day_file,
     file_store::{LoadedVersion, SignalLine, StoreEngine, VersionIntegrity, find_problems},
@@ -115,11 +115,7 @@ impl CapsuleCheck<'_> {
     }
 
     /// A version as its files are. No writer is between them meanwhile.
-    fn load(
-        &self,
-        uri: &EntryUri,
-        version: Option<u64>,
-    ) -> Result<Option<LoadedVersion>, StoreError> {
+    fn load(&self, uri: &EntryUri, version: Option<u64>) -> StoreResult<Option<LoadedVersion>> {
         let (files, scheme) = (&self.engine.files, self.engine.scheme(uri)?);
         let _entry = files.stripe(&uri.folded()).lock();
         let paths = match version {

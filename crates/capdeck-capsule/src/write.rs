@@ -77,7 +77,6 @@ pub enum PatchStep {
     Section { heading: String, text: String },
 }
 
-/// Where a blob comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BlobSource {
     /// New bytes.

@@ -1,7 +1,7 @@
-//! Measures search: recall over the recorded tool lists, latency there and at 100,000 tools.
+//! Measures search: recall over the recorded tool lists, latency there and at 1,000 to 100,000 tools.
 //!
-//! Prints one JSON line. With `misses` as argument, also the questions of the dev split that do not find
-//! their tool first (on stderr).
+//! Prints one JSON line. With `misses` as argument, also the training questions that do not find their tool first (on
+//! stderr). The held-out questions are never shown: they are not to be tuned on.
 
 #![expect(
     clippy::unwrap_used,
@@ -25,39 +25,44 @@ use serde_json::{Value, json};
 
 use crate::deck::{Question, Server};
 
-const LARGE: usize = 100_000;
+/// Numbers of tools that latency is measured at.
+const SIZES: [(&str, usize); 3] =
+    [("thousand", 1_000), ("tenThousand", 10_000), ("large", 100_000)];
 
 fn main() {
     let Some(servers) = deck::recorded_servers() else {
         println!("{}", json!({"skipped": "no shared data"}));
         return;
     };
-    let questions = deck::questions();
+    let (train, held_out) = (deck::questions("train"), deck::questions("held-out"));
     let show_misses = std::env::args().any(|argument| argument == "misses");
-    let large = enlarge(&servers, LARGE);
-    let (small, small_build) = timed_catalog(servers);
-    let dev = quality::recall(&small, &questions, "dev", |question, place, hits| {
+    let enlarged = SIZES.map(|(name, size)| (name, enlarge(&servers, size)));
+    let (real, build) = timed_catalog(servers);
+    let on_train = quality::recall(&real, &train, |question, place, hits| {
         if show_misses {
             let found = hits.iter().take(3).cloned().collect::<Vec<_>>().join(" ");
             eprintln!("{place:?} {:?} wants {:?}: {found}", question.query, question.expect);
         }
     });
-    let test = quality::recall(&small, &questions, "test", |_, _, _| {});
-    let small_latency = latency(&small, &questions, 20);
-
-    let before = resident();
-    let (large, large_build) = timed_catalog(large);
-    let memory = resident().saturating_sub(before);
-    let large_latency = latency(&large, &questions, 3);
-    let split = |recall: quality::Recall| json!({"recall@1": round(recall.first), "recall@5": round(recall.five)});
-    let line = json!({
-        "questions": questions.len(),
-        "dev": split(dev),
-        "test": split(test),
-        "real": size(&small, small_build, small_latency),
-        "large": size(&large, large_build, large_latency),
-        "largeIndexBytes": memory,
+    let on_held_out = quality::recall(&real, &held_out, |_, _, _| {});
+    let split = |questions: &[Question], recall: quality::Recall| {
+        json!({
+            "questions": questions.len(),
+            "recall@1": round(recall.first),
+            "recall@5": round(recall.five),
+        })
+    };
+    let mut line = json!({
+        "train": split(&train, on_train),
+        "heldOut": split(&held_out, on_held_out),
+        "real": size(&real, build, latency(&real, &train, 20)),
     });
+    for (name, servers) in enlarged {
+        let before = resident();
+        let (catalog, build) = timed_catalog(servers);
+        line["largeIndexBytes"] = json!(resident().saturating_sub(before));
+        line[name] = size(&catalog, build, latency(&catalog, &train, 3));
+    }
     println!("{line}");
 }
 

@@ -9,8 +9,9 @@ use std::{
 use capdeck_definition::{BackendKind, CapabilityId, DeckConfig, Diagnostic, QuarantinedItem};
 
 use crate::{
-    Capability, CatalogPart, DeckParts, Discovery, HeldTools, ImportProblem, SearchCursorError,
-    SkillTools, Tool, ToolSearchRequest, ToolSearchResult, nearest, search::ToolIndex,
+    Capability, CatalogPart, DeckParts, Discovery, HeldTools, ImportProblem, SearchCandidate,
+    SearchCursorError, SkillTools, Tool, ToolSearchRequest, ToolSearchResult, nearest,
+    search::ToolIndex,
 };
 
 /// The merged deck: capabilities with their state, tools and provenance.
@@ -149,6 +150,11 @@ impl Catalog {
         request: &ToolSearchRequest<'_>,
     ) -> Result<ToolSearchResult, SearchCursorError> {
         self.index().search(request)
+    }
+
+    /// The best candidates of a search before they are put in order, with what they are compared by.
+    pub fn search_candidates(&self, question: &str) -> Vec<SearchCandidate> {
+        self.index().search_candidates(question)
     }
 
     /// True when a search need not build the index first.

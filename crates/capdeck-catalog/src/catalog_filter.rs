@@ -123,8 +123,7 @@ impl<'a> CatalogFilter<'a> {
         let chosen = match part {
             CatalogPart::Everything | CatalogPart::Offered => None,
             CatalogPart::View(name) => {
-                let view = parts.views.get(&**name);
-                Some(view.map(|view| view.tools.clone()).unwrap_or_default())
+                Some(parts.view(name).map(|view| view.into_owned().tools).unwrap_or_default())
             }
         };
         let shelved = (*part == CatalogPart::Offered).then_some(&parts.shelved);

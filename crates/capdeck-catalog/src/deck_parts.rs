@@ -1,6 +1,6 @@
 //! Parts of a deck that have names: what skills need, what a sub-agent is given, what agents are not shown.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use capdeck_definition::{
     CapabilityFile, CapabilityId, CapabilityTailoring, DeckConfig, Glob, SourceLayer, ToolChoice,
@@ -9,6 +9,14 @@ use capdeck_definition::{
 };
 
 use crate::{Capability, CatalogSelection};
+
+/// What the name of a view begins with that has the capabilities listed after it. No file can declare such a name.
+const LISTED_VIEW: &str = "only:";
+
+/// The name of the view that has these capabilities whole.
+pub fn listed_view(ids: &[String]) -> String {
+    format!("{LISTED_VIEW}{}", ids.join(","))
+}
 
 /// Which part of the catalog a client is given.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -108,6 +116,17 @@ impl DeckParts {
             || definition.tailoring.as_ref().is_some_and(is_chosen)
     }
 
+    /// The view of a name: one that a file declares, or the capabilities that the name lists.
+    pub fn view(&self, name: &str) -> Option<Cow<'_, NamedView>> {
+        let listed = || {
+            let ids = name.strip_prefix(LISTED_VIEW)?;
+            let capabilities = ids.split(',').map(Glob::new).collect();
+            let view = ViewConfig { capabilities, ..ViewConfig::default() };
+            Some(Cow::Owned(NamedView::from(&view)))
+        };
+        self.views.get(name).map(Cow::Borrowed).or_else(listed)
+    }
+
     /// True when this part may lack something.
     pub(crate) fn narrows(&self, part: &CatalogPart) -> bool {
         match part {
@@ -121,8 +140,8 @@ impl DeckParts {
         match part {
             CatalogPart::Everything | CatalogPart::Offered => self.skills.clone(),
             CatalogPart::View(name) => {
-                let known = self.views.get(&**name).map(|view| view.skills.as_slice());
-                let is_known = |skill: &&SkillTools| known.unwrap_or_default().contains(&skill.id);
+                let known = self.view(name).map(|view| view.skills.clone()).unwrap_or_default();
+                let is_known = |skill: &&SkillTools| known.contains(&skill.id);
                 self.skills.iter().filter(is_known).cloned().collect()
             }
         }

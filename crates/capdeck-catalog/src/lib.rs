@@ -44,7 +44,7 @@ pub use catalog_selection::CatalogSelection;
 pub use choice::{choose, with_defaults};
 pub use command_names::{CommandNames, CommandWords, NameLookupError, command_word, tool_by_word};
 pub use compact::compact;
-pub use deck_parts::{CatalogPart, DeckParts, NamedView, SkillTools};
+pub use deck_parts::{CatalogPart, DeckParts, NamedView, SkillTools, listed_view};
 pub use discovery::{Discovery, ImportProblem, RawMembers, ServerDetails, Tool};
 pub use hidden_text::{HiddenText, hidden_text};
 pub use names::{NameOwner, NameTable};
@@ -54,7 +54,10 @@ pub use pin::{
 };
 pub use pin_diff::{DefinitionChange, MemberChange, MemberChangeKind, PinChange};
 pub use policy_decision::{CONFIRM, CallSubject, DecisionReason, PolicyDecision, RuleClearance};
-pub use search::{SearchCursorError, ToolSearchMatch, ToolSearchRequest, ToolSearchResult};
+pub use search::{
+    SearchCandidate, SearchCursorError, ToolSearchMatch, ToolSearchRequest, ToolSearchResult,
+    search_features,
+};
 pub use shell_word::{is_unprintable, shell_word, tool_words};
 pub use signature::{argument_list, brief_signature, signature};
 pub use tokens::{estimate_tokens, estimate_tokens_up_to};

@@ -1,16 +1,20 @@
-//! Finds tools by what they do, across all capabilities. Relevance decides the order and nothing else.
+//! Finds tools by what they do, across all capabilities.
 //!
 //! Own inverted index (BM25F over names, descriptions, tags, hints, patterns and parameters) with a
 //! light stemmer, a small thesaurus, and prefix and typing-error tolerance where a word is not known.
+//! A linear model puts the best of them in order (`docs/design/060-search-ranking.md`).
 
 mod builder;
 mod document;
+mod features;
 mod index;
 mod intent;
 mod query;
 mod rank;
 mod texts;
 mod thesaurus;
+mod verbs;
+mod weights;
 mod words;
 
 use std::{
@@ -58,6 +62,20 @@ pub struct ToolSearchMatch {
     pub score: f32,
 }
 
+/// A candidate of a search with the numbers that decide its place, for training the ranking.
+#[derive(Debug, Clone)]
+pub struct SearchCandidate {
+    pub capability: CapabilityId,
+    pub tool: Option<Arc<Tool>>,
+    /// In the order of [`search_features`].
+    pub features: Vec<f32>,
+}
+
+/// The names of the features of a [`SearchCandidate`].
+pub fn search_features() -> &'static [&'static str] {
+    &features::FEATURE_NAMES
+}
+
 /// The cursor is not one of this search.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the cursor does not belong to this search: {cursor:?}; repeat the search without it")]
@@ -96,6 +114,25 @@ impl ToolIndex {
             next_cursor: (end < ranking.total).then(|| write_cursor(request, end)),
             total: ranking.total,
         })
+    }
+}
+
+impl ToolIndex {
+    pub(crate) fn search_candidates(&self, question: &str) -> Vec<SearchCandidate> {
+        let visible = vec![true; self.capabilities.len()];
+        let (ranking, features) = self.candidates(question, 1, &visible);
+        let candidates = ranking.best.iter().zip(features);
+        candidates
+            .filter_map(|((document, _), features)| {
+                let (capability, place) = self.owner(*document)?;
+                let discovery = capability.discovery.as_ref();
+                Some(SearchCandidate {
+                    capability: capability.definition.id.clone(),
+                    tool: discovery.and_then(|discovery| discovery.tools.get(place)).cloned(),
+                    features: features.to_vec(),
+                })
+            })
+            .collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The command line as typed. What it means is decided by `settings.rs` and the commands.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{
     ArgAction, Parser,
@@ -9,15 +9,15 @@ use clap::{
 
 use crate::{commands::CapdeckCommand, printer::ColorChoice};
 
-/// The capability host for AI agents: definition files in, tools out.
+/// One deck of MCP servers, APIs and commands for all your agents.
 #[derive(Debug, Parser)]
 #[command(
     name = "capdeck",
     version,
     arg_required_else_help = true,
     max_term_width = 100,
-    after_help = "Start here: `capdeck up` serves your deck (or a starter deck) over HTTP, `capdeck list` shows \
-                  what is in it, `capdeck add mcp …` puts a server into it."
+    after_help = "Start with `capdeck import AGENT` and `capdeck connect AGENT`.
+All commands: capdeck help --all. One command: capdeck COMMAND --help."
 )]
 pub(crate) struct CommandLineArgs {
     #[command(flatten)]
@@ -39,10 +39,10 @@ pub(crate) struct GlobalArgs {
     /// Print JSON instead of text.
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Say nothing but results and errors.
+    /// Print only results and errors.
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Log what happens to stderr; twice for more.
+    /// Log to stderr; twice for more.
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
     /// When to use colours.
@@ -68,6 +68,22 @@ pub(crate) fn choice<T: Clone + Send + Sync + 'static, const WORDS: usize>(
     })
 }
 
+/// A time limit: `30s`, `2m`, `500ms`, or a number of seconds.
+pub(crate) fn timeout(typed: &str) -> Result<Duration, String> {
+    let digits = typed.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let millis = match typed.get(digits.len()..).unwrap_or_default() {
+        "" | "s" => 1_000,
+        "ms" => 1,
+        "m" => 60_000,
+        _ => return Err("write it as 30s, 2m or 500ms".to_owned()),
+    };
+    let millis = digits.parse::<u64>().ok().and_then(|count| count.checked_mul(millis));
+    match millis {
+        Some(millis) if millis > 0 => Ok(Duration::from_millis(millis)),
+        _ => Err("write it as 30s, 2m or 500ms".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
@@ -77,6 +93,16 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         CommandLineArgs::command().debug_assert();
+    }
+
+    #[test]
+    fn a_timeout_has_a_unit_or_is_in_seconds() {
+        for (typed, millis) in [("30", 30_000), ("30s", 30_000), ("2m", 120_000), ("500ms", 500)] {
+            assert_eq!(timeout(typed), Ok(Duration::from_millis(millis)), "{typed}");
+        }
+        for typed in ["", "s", "0", "-1", "1h", "1.5s", "99999999999999999999"] {
+            assert!(timeout(typed).is_err(), "{typed}");
+        }
     }
 
     #[test]

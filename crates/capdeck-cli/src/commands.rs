@@ -14,19 +14,26 @@ mod doctor;
 mod import;
 mod install;
 mod list;
+mod misplaced;
 mod packages;
 mod pins;
+mod remove;
 mod run;
 mod runs;
 mod serve;
 mod sh;
+mod starter;
 mod tools;
 mod trust;
+mod uninstall;
 mod up;
 mod validate;
 mod vault;
+mod visibility;
 
 use capdeck_host::Host;
+
+pub(crate) use self::call::CallWatcher;
 
 use crate::{
     args::GlobalArgs,
@@ -57,11 +64,19 @@ impl CommandContext<'_> {
     }
 }
 
-/// An enum of commands and the function that runs each, from one table.
+// A command that may be typed without a subcommand. A doc comment would replace the help of the subcommands.
+#[derive(Debug, clap::Args)]
+pub(crate) struct OptionalSubcommand<C: clap::Subcommand> {
+    #[command(subcommand)]
+    command: Option<C>,
+}
+
+/// An enum of commands and the function that runs each, from one table. `default` names the command that runs when none is
+/// typed; its arguments must have defaults.
 macro_rules! command_table {
     (
         $(#[$doc:meta])*
-        $vis:vis enum $name:ident { $($(#[$kind:meta])* $variant:ident($args:ty) => $run:path,)+ }
+        $vis:vis enum $name:ident $(default $default:ident)? { $($(#[$kind:meta])* $variant:ident($args:ty) => $run:path,)+ }
     ) => {
         $(#[$doc])*
         #[derive(Debug, clap::Subcommand)]
@@ -71,6 +86,14 @@ macro_rules! command_table {
             $vis fn run(&self, context: &CommandContext<'_>) -> CommandResult {
                 match self { $(Self::$variant(args) => $run(args, context),)+ }
             }
+
+            $($vis fn run_or_list(
+                args: &$crate::commands::OptionalSubcommand<Self>,
+                context: &CommandContext<'_>,
+            ) -> CommandResult {
+                let default = Self::$default(Default::default());
+                args.command.as_ref().unwrap_or(&default).run(context)
+            })?
         }
     };
 }
@@ -82,6 +105,7 @@ command_table! {
         Up(up::UpArgs) => up::run,
         Serve(serve::ServeArgs) => serve::run,
         Attach(attach::AttachArgs) => attach::run,
+        #[command(visible_alias = "ls")]
         List(list::ListArgs) => list::run,
         Inspect(list::InspectArgs) => list::inspect,
         Why(list::WhyArgs) => list::why,
@@ -91,23 +115,18 @@ command_table! {
         Call(call::CallArgs) => call::run,
         Sh(sh::ShArgs) => sh::run,
         Run(run::RunArgs) => run::run,
-        #[command(subcommand)]
-        Runs(runs::RunsCommand) => runs::RunsCommand::run,
+        Runs(OptionalSubcommand<runs::RunsCommand>) => runs::RunsCommand::run_or_list,
         Test(runs::TestArgs) => runs::test,
         Types(tools::TypesArgs) => tools::types,
-        #[command(subcommand)]
-        Cmp(cmp::CmpCommand) => cmp::CmpCommand::run,
-        #[command(subcommand)]
-        Capsule(capsule::CapsuleCommand) => capsule::CapsuleCommand::run,
-        #[command(subcommand)]
-        Audit(audit::AuditCommand) => audit::AuditCommand::run,
-        #[command(subcommand)]
-        Artifacts(artifacts::ArtifactsCommand) => artifacts::ArtifactsCommand::run,
-        #[command(subcommand)]
-        Auth(auth::AuthCommand) => auth::AuthCommand::run,
-        #[command(subcommand)]
-        Vault(vault::VaultCommand) => vault::VaultCommand::run,
+        Cmp(OptionalSubcommand<cmp::CmpCommand>) => cmp::CmpCommand::run_or_list,
+        Capsule(OptionalSubcommand<capsule::CapsuleCommand>) => capsule::CapsuleCommand::run_or_list,
+        #[command(visible_alias = "log", alias = "logs")]
+        Audit(audit::AuditArgs) => audit::run,
+        Artifacts(OptionalSubcommand<artifacts::ArtifactsCommand>) => artifacts::ArtifactsCommand::run_or_list,
+        Auth(OptionalSubcommand<auth::AuthCommand>) => auth::AuthCommand::run_or_list,
+        Vault(OptionalSubcommand<vault::VaultCommand>) => vault::VaultCommand::run_or_list,
         Check(check::CheckArgs) => check::run,
+        #[command(visible_alias = "status")]
         Doctor(doctor::DoctorArgs) => doctor::run,
         Validate(validate::ValidateArgs) => validate::run,
         Add(add::AddArgs) => add::run,
@@ -115,9 +134,13 @@ command_table! {
         Connect(connect::ConnectArgs) => connect::connect,
         Disconnect(connect::DisconnectArgs) => connect::disconnect,
         Import(import::ImportArgs) => import::run,
+        Uninstall(uninstall::UninstallArgs) => uninstall::run,
         Get(packages::GetArgs) => packages::get,
         Update(packages::UpdateArgs) => packages::update,
-        Remove(packages::RemoveArgs) => packages::remove,
+        #[command(visible_alias = "rm")]
+        Remove(remove::RemoveArgs) => remove::remove,
+        Disable(remove::DisableArgs) => remove::disable,
+        Enable(remove::EnableArgs) => remove::enable,
         Install(install::InstallArgs) => install::install,
         Clean(install::CleanArgs) => install::clean,
         Trust(trust::TrustArgs) => trust::trust,
@@ -125,8 +148,7 @@ command_table! {
         Setup(trust::SetupArgs) => trust::setup,
         Approvals(trust::ApprovalsArgs) => trust::approvals,
         Approve(trust::ApproveArgs) => trust::approve,
-        #[command(subcommand)]
-        Pins(pins::PinsCommand) => pins::PinsCommand::run,
+        Pins(OptionalSubcommand<pins::PinsCommand>) => pins::PinsCommand::run_or_list,
         Budget(check::BudgetArgs) => check::budget,
         Schema(validate::SchemaArgs) => validate::schema,
         Completions(completion::CompletionsArgs) => completion::run,

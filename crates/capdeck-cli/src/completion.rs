@@ -13,9 +13,10 @@ use capdeck_host::{
     CapsuleAuthor, CapsuleCall, CapsuleCaller, CapsuleServiceExt as _, ListCapsulesRequest,
     ListQuery, LocalCapsuleService, SchemesRequest, StoreMode, StoreOptions,
 };
+use capdeck_install::AgentClient;
 use clap::CommandFactory as _;
 use clap_complete::{
-    engine::{ArgValueCompleter, CompletionCandidate},
+    engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _},
     env::Shells,
 };
 use serde_json::Value;
@@ -33,7 +34,7 @@ use crate::{
     tool_target,
 };
 
-/// Print a shell's completion script
+/// Print the script that completes capdeck's command line in a shell
 ///
 /// Commands, capabilities, tools and their arguments, capsules and their entries are completed, from what is already known.
 #[derive(Debug, clap::Args)]
@@ -129,6 +130,17 @@ pub(crate) fn tool_or_arguments() -> ArgValueCompleter {
     from_catalog(|catalog, _| match typed_target(catalog) {
         (capability, None) => tool_candidates(capability),
         (_, Some(tool)) => argument_candidates(tool),
+    })
+}
+
+/// Completes an agent's id, or a file.
+pub(crate) fn agents_and_files() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let agents = AgentClient::all().iter();
+        let agents = agents.map(|client| (client.id.to_owned(), client.name.to_owned()));
+        let mut found = matching(current, agents);
+        found.extend(PathCompleter::file().complete(current));
+        found
     })
 }
 

@@ -24,6 +24,8 @@ pub(crate) enum ExitStatus {
     SignInNeeded,
     /// Another write came first.
     Conflict,
+    /// Ctrl-C, or the system asked the process to end.
+    Interrupted,
     Bug,
 }
 
@@ -65,6 +67,11 @@ impl CommandFailure {
     /// Something the command depends on (a folder, a port, a variable) is not usable.
     pub(crate) fn setup(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(ExitStatus::WrongUsage, code, message.into())
+    }
+
+    /// The person ended the command with Ctrl-C.
+    pub(crate) fn interrupted() -> Self {
+        Self::new(ExitStatus::Interrupted, "CANCELLED", "interrupted".to_owned())
     }
 
     pub(crate) fn bug(message: impl Into<String>) -> Self {
@@ -227,6 +234,8 @@ impl From<ExitStatus> for ExitCode {
             ExitStatus::WrongUsage => 2,
             ExitStatus::SignInNeeded => 3,
             ExitStatus::Conflict => 4,
+            // As a shell reports a process that Ctrl-C ended.
+            ExitStatus::Interrupted => 130,
             ExitStatus::Bug => 255,
         })
     }

@@ -6,6 +6,7 @@
 use std::fmt::Display;
 
 use capdeck_catalog::is_unprintable;
+use capdeck_host::DeckSize;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
@@ -72,6 +73,34 @@ pub(crate) fn counted<N: Display + PartialEq + From<u8>>(
     format!("{count} {noun}")
 }
 
+/// A number with a comma between thousands.
+pub(crate) fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `5 servers, 50 tools`; `capabilities` where some are no servers.
+pub(crate) fn deck_size(size: &DeckSize) -> String {
+    let DeckSize { capabilities, only_servers, tools, unknown } = *size;
+    let capabilities = match only_servers {
+        true => counted(capabilities, "server", "servers"),
+        false => counted(capabilities, "capability", "capabilities"),
+    };
+    let tools = if tools == 1 { "1 tool".to_owned() } else { format!("{} tools", grouped(tools)) };
+    let asked = match unknown {
+        0 => String::new(),
+        count => format!(" (the tools of {count} not known yet)"),
+    };
+    format!("{capabilities}, {tools}{asked}")
+}
+
 /// A moment as it is shown.
 pub(crate) fn time(moment: Timestamp) -> String {
     moment.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
@@ -94,6 +123,15 @@ mod tests {
         assert_eq!(one_line("a\x1b[2Kb\nc"), r"a\u{1b}[2Kb c");
         assert_eq!(one_line("run \u{202e}fdp.exe"), r"run \u{202e}fdp.exe");
         assert_eq!(lines("a\r\n\tb é"), "a\\u{d}\n\tb é");
+    }
+
+    #[test]
+    fn numbers_and_sizes_are_easy_to_read() {
+        assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+        let size = DeckSize { capabilities: 5, only_servers: true, tools: 50, unknown: 0 };
+        assert_eq!(deck_size(&size), "5 servers, 50 tools");
+        let size = DeckSize { capabilities: 1, only_servers: false, tools: 1, unknown: 1 };
+        assert_eq!(deck_size(&size), "1 capability, 1 tool (the tools of 1 not known yet)");
     }
 
     #[test]

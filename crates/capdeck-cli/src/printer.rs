@@ -18,6 +18,7 @@ use crate::{
     args::GlobalArgs,
     errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::{lines, one_line},
+    progress_spinner::ProgressSpinner,
 };
 
 /// When colours are used.
@@ -213,14 +214,14 @@ impl Printer {
     /// A spinner with a text, shown only on a terminal.
     pub(crate) fn progress(&self, text: &str) -> ProgressSpinner {
         if !self.stderr_is_terminal || self.quiet {
-            return ProgressSpinner(ProgressBar::hidden());
+            return ProgressSpinner::new(ProgressBar::hidden(), text);
         }
         let bar = ProgressBar::new_spinner().with_message(text.to_owned());
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(100));
-        ProgressSpinner(bar)
+        ProgressSpinner::new(bar, text)
     }
 
     /// Whether everything written to stdout arrived; a reader that left early is no failure.
@@ -331,23 +332,6 @@ impl ColorPalette {
 /// Whether an answer agrees. Everything but yes is no.
 pub(crate) fn is_yes(answer: &str) -> bool {
     matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
-}
-
-/// A spinner that vanishes when dropped.
-#[derive(Debug)]
-pub(crate) struct ProgressSpinner(ProgressBar);
-
-impl ProgressSpinner {
-    /// Says what goes on now.
-    pub(crate) fn say(&self, text: &str) {
-        self.0.set_message(text.to_owned());
-    }
-}
-
-impl Drop for ProgressSpinner {
-    fn drop(&mut self) {
-        self.0.finish_and_clear();
-    }
 }
 
 /// Keys that are not part of the text: control-C, control-D, both kinds of backspace, control-U.

@@ -16,6 +16,7 @@ use crate::{
     completion,
     env_vars::EnvVars,
     errors::{CommandFailure, CommandResult, ExitStatus},
+    help::with_groups,
     printer::{ColorChoice, ColorPalette, Printer},
 };
 
@@ -29,7 +30,7 @@ pub(crate) fn run(words: Vec<OsString>, env: EnvVars) -> ExitStatus {
     }
     let args = match CommandLineArgs::try_parse_from(&words) {
         Ok(args) => args,
-        Err(error) => return print_parse_error(&error, &words, plain),
+        Err(error) => return print_parse_error(&with_groups(error, &words), &words, plain),
     };
     let printer = Printer::new(&args.global, plain);
     let outcome = catch_panics(|| {

@@ -45,7 +45,7 @@ pub(crate) fn with_session<T>(
             outcome = work(&session, &call) => outcome,
             () = stop_signal() => {
                 call.cancel.cancel();
-                Err(CommandFailure::request("CANCELLED", "interrupted"))
+                Err(CommandFailure::interrupted())
             }
         };
         session.close().await;

@@ -322,8 +322,13 @@ fn not_a_folder(dir: &Path, what: &str) -> CommandFailure {
     CommandFailure::setup("NOT_A_FOLDER", message).hint("move the file away, or name a folder")
 }
 
+/// The ids of the starter deck.
+pub(crate) fn starter_ids() -> Vec<&'static str> {
+    FILES.iter().map(|(id, _)| *id).collect()
+}
+
 /// The files of the starter deck, by capability id.
-const FILES: [(&str, &str); 2] =
+pub(crate) const FILES: [(&str, &str); 2] =
     [("authoring", include_str!("../starter/authoring.md")), ("machine", MACHINE)];
 
 /// Facts about the machine; also what `init` writes as an example.

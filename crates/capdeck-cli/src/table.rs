@@ -12,6 +12,9 @@ use crate::{
 /// Narrower than this a last column says nothing.
 const MIN_LAST_COLUMN: usize = 20;
 
+/// Other columns are cut no further.
+const MIN_COLUMN: usize = 8;
+
 /// Rows of text under a heading.
 #[derive(Debug)]
 pub(crate) struct TextTable {
@@ -40,26 +43,33 @@ impl TextTable {
         printer.data(&self.render(printer.palette, printer.width()));
     }
 
+    /// The rows alone, for a table that goes on.
+    pub(crate) fn print_rows(&self, printer: &Printer) {
+        let text = self.render(printer.palette, printer.width());
+        let rows = text.split_once('\n').map(|(_, rows)| rows).unwrap_or_default();
+        printer.data(rows);
+    }
+
     /// The same; a table without rows is a note that says so.
     pub(crate) fn print_or(&self, nothing: &str, printer: &Printer) {
         if self.rows.is_empty() { printer.note(nothing) } else { self.print(printer) }
     }
 
-    /// The table as text. Only the last column is cut, and only when a width is given.
+    /// The table as text. Columns are cut only when a width is given.
     pub(crate) fn render(&self, palette: ColorPalette, width: Option<usize>) -> String {
-        let widths: Vec<usize> = (0..self.heading.len()).map(|column| self.width(column)).collect();
+        let mut widths: Vec<usize> =
+            (0..self.heading.len()).map(|column| self.width(column)).collect();
+        if let Some(width) = width {
+            fit(&mut widths, width);
+        }
         let last = widths.len().saturating_sub(1);
-        let before: usize = widths.iter().take(last).map(|width| width + 2).sum();
-        let room = width.map(|width| width.saturating_sub(before).max(MIN_LAST_COLUMN));
         let mut text = String::new();
         let heading = self.heading.iter().map(|title| styled(TextStyle::Dim, title)).collect();
         for cells in std::iter::once(&heading).chain(&self.rows) {
             let mut line = String::new();
             for (column, cell) in cells.iter().enumerate() {
-                let shown = match room {
-                    Some(room) if column == last => cut(&cell.text, room),
-                    _ => cell.text.clone(),
-                };
+                let room = widths.get(column).copied().unwrap_or_default();
+                let shown = cut(&cell.text, room);
                 let padding = match widths.get(column) {
                     Some(width) if column < last => width + 2 - shown.width(),
                     _ => 0,
@@ -76,10 +86,32 @@ impl TextTable {
         text
     }
 
+    /// The columns that a column takes.
     fn width(&self, column: usize) -> usize {
         let heading = self.heading.get(column).map_or(0, |title| title.width());
         let cells = self.rows.iter().filter_map(|row| row.get(column));
         cells.map(|cell| cell.text.width()).max().unwrap_or(0).max(heading)
+    }
+}
+
+/// Narrows columns until they fit, with two spaces between them: the last one first, then the widest of the others. The first
+/// one is what people copy, and goes last. In a terminal that is too narrow for all that, lines are longer than it.
+fn fit(widths: &mut [usize], room: usize) {
+    let Some(last) = widths.len().checked_sub(1) else { return };
+    loop {
+        let taken = widths.iter().sum::<usize>() + last * 2;
+        let Some(excess) = taken.checked_sub(room).filter(|excess| *excess > 0) else { return };
+        let others = (1..last).chain(widths.get(last).map(|_| 0));
+        let widest = others
+            .filter(|column| widths.get(*column).is_some_and(|width| *width > MIN_COLUMN))
+            .max_by_key(|column| (*column != 0, widths.get(*column).copied()));
+        let (column, least) = match (widths.get(last), widest) {
+            (Some(width), _) if *width > MIN_LAST_COLUMN => (last, MIN_LAST_COLUMN),
+            (_, Some(column)) => (column, MIN_COLUMN),
+            (_, None) => return,
+        };
+        let Some(width) = widths.get_mut(column) else { return };
+        *width = width.saturating_sub(excess).max(least);
     }
 }
 
@@ -130,6 +162,20 @@ mod tests {
             table().render(ColorPalette::Plain, None),
             "ID       WHAT\nmachine  Facts about this machine, read only\n日本     x\n"
         );
+    }
+
+    #[test]
+    fn columns_fit_the_terminal_where_they_can() {
+        let narrowed = |mut widths: Vec<usize>, room: usize| {
+            fit(&mut widths, room);
+            widths
+        };
+        assert_eq!(narrowed(vec![10, 20, 30], 64), [10, 20, 30], "all fits");
+        assert_eq!(narrowed(vec![10, 20, 30], 60), [10, 20, 26], "the last one first");
+        assert_eq!(narrowed(vec![10, 40, 12, 30], 66), [10, 18, 12, 20], "then the widest");
+        assert_eq!(narrowed(vec![30, 40, 30], 50), [18, 8, 20], "then what is copied");
+        assert_eq!(narrowed(vec![30, 40, 30], 10), [8, 8, 20], "no further");
+        assert_eq!(narrowed(vec![30], 10), [10], "one column is the last one");
     }
 
     #[test]

@@ -7,13 +7,16 @@ pub(crate) mod cli;
 pub(crate) mod cmp;
 pub(crate) mod graphql;
 pub(crate) mod http;
+pub(crate) mod launcher;
 pub(crate) mod mcp;
 pub(crate) mod openapi;
 pub(crate) mod request_settings;
 pub(crate) mod set;
+pub(crate) mod start_limit;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::{
     CapletSet, CliTools, CmpTool, GoogleDiscoveryApi, GraphQlEndpoint, HttpApi, McpServer,
@@ -41,12 +44,16 @@ pub enum Backend {
 /// The name of a backend kind, as shown in listings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[derive(IntoStaticStr)]
+#[strum(serialize_all = "camelCase")]
 pub enum BackendKind {
     Mcp,
     #[serde(rename = "openapi")]
+    #[strum(serialize = "openapi")]
     OpenApi,
     GoogleDiscovery,
     #[serde(rename = "graphql")]
+    #[strum(serialize = "graphql")]
     GraphQl,
     Http,
     Cli,
@@ -74,17 +81,7 @@ impl Backend {
 impl BackendKind {
     /// The name as listings show it.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Mcp => "mcp",
-            Self::OpenApi => "openapi",
-            Self::GoogleDiscovery => "googleDiscovery",
-            Self::GraphQl => "graphql",
-            Self::Http => "http",
-            Self::Cli => "cli",
-            Self::Cmp => "cmp",
-            Self::Caplets => "caplets",
-            Self::Capsules => "capsules",
-        }
+        self.into()
     }
 }
 

@@ -22,8 +22,12 @@ pub struct DeckConfig {
     pub exposure: Option<Exposure>,
     /// How long a listing waits for tools that are not known yet.
     pub exposure_discovery_timeout_ms: u64,
+    /// How long a search waits for tools that are not known yet.
+    pub search_discovery_timeout_ms: u64,
     /// How many capabilities are asked for their tools at once.
     pub exposure_discovery_concurrency: u32,
+    /// How long a start may take, for servers that do not say. `None` means as long as their command needs.
+    pub startup_timeout_ms: Option<u64>,
     /// The most tokens the standing tool list may cost. `None` means the host's default.
     pub surface_tokens: Option<u32>,
     /// The most bytes of a result that a client of the deck is sent. `None` means the host's default.
@@ -149,7 +153,9 @@ impl Default for DeckConfig {
             max_search_limit: 50,
             exposure: None,
             exposure_discovery_timeout_ms: 15_000,
+            search_discovery_timeout_ms: 2_000,
             exposure_discovery_concurrency: 4,
+            startup_timeout_ms: None,
             surface_tokens: None,
             result_bytes: None,
             artifacts: ArtifactConfig::default(),
@@ -186,6 +192,9 @@ impl DeckConfig {
             let timeout = options.exposure_discovery_timeout_ms;
             self.exposure_discovery_timeout_ms =
                 timeout.unwrap_or(self.exposure_discovery_timeout_ms);
+            let timeout = options.search_discovery_timeout_ms;
+            self.search_discovery_timeout_ms = timeout.unwrap_or(self.search_discovery_timeout_ms);
+            self.startup_timeout_ms = options.startup_timeout_ms.or(self.startup_timeout_ms);
             let concurrency = options.exposure_discovery_concurrency;
             self.exposure_discovery_concurrency =
                 concurrency.unwrap_or(self.exposure_discovery_concurrency);

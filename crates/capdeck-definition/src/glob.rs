@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 pub struct Glob(#[schemars(length(min = 1, max = 256))] String);
 
 impl Glob {
-    /// A pattern from its text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }

@@ -4,6 +4,7 @@
 //! them, variation selectors after what they vary. Those are not reported.
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 /// A hidden character and its place, counted in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub struct HiddenCharacter {
 /// Families of characters that hide or disguise text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[derive(IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum HiddenKind {
     /// Takes no room: spaces and joiners of no width.
     ZeroWidth,
@@ -33,14 +36,7 @@ pub enum HiddenKind {
 impl HiddenKind {
     /// The name shown to people and programs.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ZeroWidth => "zero-width",
-            Self::Bidirectional => "bidirectional",
-            Self::Tag => "tag",
-            Self::VariationSelector => "variation-selector",
-            Self::Control => "control",
-            Self::Invisible => "invisible",
-        }
+        self.into()
     }
 }
 

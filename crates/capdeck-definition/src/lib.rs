@@ -52,12 +52,14 @@ pub use backend::graphql::{
     GraphQlEndpoint, GraphQlOperation, GraphQlQueryRights, GraphQlQueryTool,
 };
 pub use backend::http::{HttpAction, HttpApi, HttpMethod};
+pub use backend::launcher::Launcher;
 pub use backend::mcp::{McpServer, McpTransport, ProtocolEra, ToolFilter};
 pub use backend::openapi::{ApiImport, GoogleDiscoveryApi, OpenApiEndpoint};
 pub use backend::request_settings::{
     HttpBlock, NetworkAccess, OutgoingSettings, RateLimit, RatePeriod, RequestSettings,
 };
 pub use backend::set::CapletSet;
+pub use backend::start_limit::StartLimit;
 pub use backend::{Backend, BackendKind};
 pub use capability_file::{CAPABILITY_FILE_NAMES, CapabilityFile, parse_capability_file};
 pub use check::{check_cmp_paths, check_paths};
@@ -82,7 +84,7 @@ pub use frontmatter::{
 };
 pub use glob::Glob;
 pub use hidden_characters::{HiddenCharacter, HiddenKind, hidden_characters, is_hideable, reveal};
-pub use load::{DeckRoot, RootOwner, SourceFile, SourceFormat};
+pub use load::{CONFIG_NAMES, DeckRoot, RootOwner, SourceFile, SourceFormat};
 pub use policy::{CallPolicy, PolicyEffect, PolicyRule, RuleCondition, ToolAnnotation};
 pub use project::{DeckProject, find_project};
 pub use remote_deck::{IdCollision, RemoteCapability, RemoteDeck};
@@ -91,6 +93,7 @@ pub use schema::{capability_file_schema, caplet_schema, cmp_schema, config_schem
 pub use serve_config::{
     BucketConfig, LimitConfig, OidcConfig, OtlpConfig, RedirectConfig, ServeAuthMode, ServeConfig,
 };
+pub use shape::{PLURAL_KEYS, SINGULAR_KEYS};
 pub use suggest::nearest;
 pub use tailoring::{CapabilityTailoring, ChosenTool, ToolChoice};
 pub use text::{first_letters, one_line};

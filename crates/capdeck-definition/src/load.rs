@@ -24,7 +24,7 @@ const MAX_CONFIG_BYTES: u64 = 1 << 20;
 /// A folder with more candidates than this is not a deck.
 const MAX_CANDIDATES: usize = 10_000;
 /// Config files in the order they are preferred.
-const CONFIG_NAMES: [&str; 3] = ["config.json", "config.yaml", "config.yml"];
+pub const CONFIG_NAMES: [&str; 3] = ["config.json", "config.yaml", "config.yml"];
 
 /// A folder that holds definitions. In slices, the lowest precedence comes first.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -24,7 +24,6 @@ pub(crate) struct ParsedFile {
     pub(crate) capability_file: Option<CapabilityFile>,
 }
 
-/// A definition and where its file declares it.
 #[derive(Debug)]
 pub(crate) struct LocatedDefinition {
     pub(crate) definition: Definition,

@@ -83,7 +83,6 @@ pub(crate) fn find(expression: &str) -> Option<&'static TextPattern> {
     ALL.iter().find(|pattern| pattern.expression == expression)
 }
 
-/// Whether a text may be an id.
 pub(crate) fn is_id(text: &str) -> bool {
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     (1..=64).contains(&text.len()) && text.bytes().all(legal)

@@ -4,6 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use capdeck_storage::sha256_hex;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::{
     Backend, BackendAuth, CapabilityId, Deck, Definition, DefinitionSource, Exposure, McpServer,
@@ -11,6 +12,7 @@ use crate::{
 };
 
 /// A capability as its host describes it. Its own endpoint lists its tools.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RemoteCapability {
@@ -21,9 +23,7 @@ pub struct RemoteCapability {
     pub tags: Vec<String>,
     pub exposure: Exposure,
     pub shadowing: ShadowingMode,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub use_when: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub avoid_when: Option<String>,
 }
 
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_would_be_too_long_is_told_and_served_by_neither() {
+    fn a_name_that_would_be_too_long_is_reported_and_not_served() {
         let long = "x".repeat(60);
         let mut deck = Deck { definitions: vec![local(&long, None)], ..Deck::default() };
         deck.attach(&remote(&[(&long, ShadowingMode::Namespace)]));

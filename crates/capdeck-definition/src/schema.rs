@@ -108,7 +108,6 @@ impl FileSchema {
         property_names(&self.schema)
     }
 
-    /// The keys of a part of it.
     pub(crate) fn keys_of(&self, part: &str) -> Vec<&str> {
         self.schema.pointer(&format!("/$defs/{part}")).map(property_names).unwrap_or_default()
     }

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The keys of single backends, in a Caplet file.
-pub(crate) const SINGULAR_KEYS: [&str; 7] = [
+pub const SINGULAR_KEYS: [&str; 7] = [
     "mcpServer",
     "openapiEndpoint",
     "googleDiscoveryApi",
@@ -25,7 +25,7 @@ pub(crate) const SINGULAR_KEYS: [&str; 7] = [
 ];
 
 /// The plural maps of backends, as keys of a file.
-pub(crate) const PLURAL_KEYS: [&str; 7] = [
+pub const PLURAL_KEYS: [&str; 7] = [
     "mcpServers",
     "openapiEndpoints",
     "googleDiscoveryApis",

@@ -7,7 +7,9 @@ use capdeck_catalog::Capability;
 use capdeck_definition::{RemoteDeck, ShadowingMode, SourceLayer};
 
 use crate::{
-    Host, audience::ClientAudience, discover::ListPreference,
+    Host,
+    audience::ClientAudience,
+    discover::{DiscoveryPurpose, MissingList},
     session_connections::SessionConnections,
 };
 
@@ -90,8 +92,8 @@ fn discover_new(host: &Host) {
     tokio::spawn(async move {
         let audience = ClientAudience::new(ClientProfile::default());
         let connections = SessionConnections::shared(&host, audience);
-        let asking = connections.discover_unknown(new.into_iter(), ListPreference::OwnListOnly);
-        for (id, error) in asking.await {
+        let asking = connections.discover_unknown(new.into_iter(), DiscoveryPurpose::Listing);
+        for MissingList { id, error, .. } in asking.await {
             tracing::warn!(capability = %id, %error, "the attached capability could not be listed");
         }
     });

@@ -18,7 +18,9 @@ use jiff::Timestamp;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::broadcast;
 
-pub use self::trail::{TrailCounts, TrailFilter, TrailLine, TrailOutcome};
+pub use self::trail::{
+    CallTrail, TrailCounts, TrailFilter, TrailFollower, TrailLine, TrailOutcome,
+};
 use crate::{Host, Session, raw};
 
 const GATHER_INTERVAL: Duration = Duration::from_millis(20);
@@ -79,6 +81,11 @@ impl PendingAudit<'_> {
     }
 
     pub(crate) fn end(mut self, outcome: &'static str) {
+        self.note_outcome(outcome);
+    }
+
+    /// The outcome of work that ends together with its line.
+    pub(crate) fn note_outcome(&mut self, outcome: &'static str) {
         self.outcome = Some(outcome);
     }
 }

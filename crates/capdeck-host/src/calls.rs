@@ -3,6 +3,7 @@
 //! Every step reads the deck of one [`RequestContext`].
 //! `docs/design/047-when-lists-are-read-again.md` describes what a reload during a call does.
 
+mod call_report;
 mod resolve;
 mod tool_request;
 mod unlisted;
@@ -15,35 +16,29 @@ use capdeck_definition::Backend;
 use serde_json::value::RawValue;
 
 pub(crate) use self::resolve::ResolvedCall;
+use self::{
+    call_report::{CallRejection, CallReport},
+    resolve::resolve,
+    unlisted::find_unlisted,
+};
 pub use self::{
     resolve::find_tool,
     tool_request::{CallForm, ToolRequest},
 };
 pub(crate) use self::{resolve::refresh_list, tool_request::nearest_of};
-use self::{
-    resolve::{CallRejection, resolve},
-    unlisted::find_unlisted,
-};
 use crate::{
     RequestContext, SessionScope, ToolRoute,
-    audit::TOOL_CALL,
     capsules::call_capsules,
     client_questions::ClientQuestions,
     consent::{self, ApprovalSource},
     flow::DataFlow,
     gate, long_result, meta_tools, operations, projection, raw,
     spans::CallSpan,
-    tasks::{self, TaskCall},
+    tasks::{self, TaskCall, TaskHandling},
 };
 
 /// How often a call is decided again because the catalog was replaced.
 const MAX_ROUNDS: usize = 8;
-
-struct AllowedCall<'a> {
-    resolved: ResolvedCall<'a>,
-    approval: ApprovalSource,
-    flow: Option<DataFlow>,
-}
 
 /// Calls a tool by its listed name. `Ok(None)` when no such tool is listed.
 pub async fn call_listed(
@@ -73,31 +68,42 @@ pub async fn call_listed(
 }
 
 /// Calls a tool. Returns an MCP `CallToolResult`, of MCP servers byte for byte.
-pub async fn call(request: RequestContext<'_>, call: &ToolRequest) -> raw::Answer {
-    let session = request.session();
-    let span = session.host.0.spans.begin(call);
-    let mut line = session.begin_audit(TOOL_CALL, &call.capability, &call.tool);
-    let outcome = match decide(request, call).await {
-        Ok(mut allowed) => {
-            line.approved = Some(allowed.approval.as_str());
-            line.data_from = allowed.flow.take().map(|flow| flow.from).unwrap_or_default();
-            make(&allowed.resolved, span.as_ref()).await
+///
+/// The call is decided by a catalog that is still in force at the end: a person may take long to answer. If the catalog
+/// was replaced, the call is decided again, and the person is asked again if the question changed.
+pub async fn call(mut request: RequestContext<'_>, call: &ToolRequest) -> raw::Answer {
+    let mut trail = CallReport::begin(request.session(), call);
+    let mut earlier = None;
+    for _ in 0..MAX_ROUNDS {
+        let resolved = resolve(request, call).await.map_err(|error| trail.refuse(error))?;
+        let current = &resolved.request;
+        let refused = |error| CallRejection::for_call(&current.deck, call, error);
+        let flow = flow_into(&resolved);
+        let asking = flow.as_ref().filter(|flow| flow.asks);
+        let asks = gate::requires_approval(&resolved);
+        let asks = asks.map_err(|error| trail.refuse(refused(error)))?;
+        let approval = match asks || asking.is_some() {
+            true => {
+                let asking = consent::require_approval(&resolved, asking, &mut earlier);
+                asking.await.map_err(|error| trail.refuse(refused(error)))?
+            }
+            false => ApprovalSource::Policy,
+        };
+        if approval != ApprovalSource::Policy {
+            confirm_definition(current, &resolved.capability).await;
         }
-        Err(CallRejection { error, by_gate }) => {
-            line.approved = by_gate.then_some("refused");
-            Err(*error)
+        if current.deck.is_current() {
+            trail.allow(approval, flow);
+            let outcome = make(&resolved, trail.span()).await;
+            trail.end(&outcome);
+            return outcome;
         }
-    };
-    let outcome_name = match &outcome {
-        Ok(result) if is_tool_error(result) => "tool_error",
-        Ok(_) => "ok",
-        Err(error) => error.code.as_str(),
-    };
-    line.end(outcome_name);
-    if let Some(span) = span {
-        span.end(call, &session.client_name, outcome_name);
+        request = current.renewed();
     }
-    outcome
+    let message = format!("`{}` keeps changing while it is called", call.capability);
+    let error = CallError::unavailable(message)
+        .hint("wait until its file is no longer written, then call again");
+    Err(trail.refuse(CallRejection { error: Box::new(error), by_gate: false }))
 }
 
 /// Returns whether a call would need approval, after every check that needs no call.
@@ -108,42 +114,6 @@ pub async fn preview(request: RequestContext<'_>, call: &ToolRequest) -> Result<
         Some(tool) => consent::is_asked_about(&request.deck, &capability, &tool).await,
         None => Ok(false),
     }
-}
-
-/// Decides a call by a catalog that is still in force at the end: a person may take long to answer.
-/// If the catalog was replaced, the call is decided again, and the person is asked again if the
-/// question changed.
-async fn decide<'a>(
-    mut request: RequestContext<'a>,
-    call: &'a ToolRequest,
-) -> Result<AllowedCall<'a>, CallRejection> {
-    let mut earlier = None;
-    for _ in 0..MAX_ROUNDS {
-        let resolved = resolve(request, call).await?;
-        let current = &resolved.request;
-        let flow = flow_into(&resolved);
-        let asking = flow.as_ref().filter(|flow| flow.asks);
-        let refused = |error| CallRejection::for_call(&current.deck, call, error);
-        let asks = gate::requires_approval(&resolved).map_err(refused)?;
-        let approval = match asks || asking.is_some() {
-            true => {
-                let asking = consent::require_approval(&resolved, asking, &mut earlier);
-                asking.await.map_err(refused)?
-            }
-            false => ApprovalSource::Policy,
-        };
-        if approval != ApprovalSource::Policy {
-            confirm_definition(current, &resolved.capability).await;
-        }
-        if current.deck.is_current() {
-            return Ok(AllowedCall { resolved, approval, flow });
-        }
-        request = current.renewed();
-    }
-    let message = format!("`{}` keeps changing while it is called", call.capability);
-    let error = CallError::unavailable(message)
-        .hint("wait until its file is no longer written, then call again");
-    Err(CallRejection { error: Box::new(error), by_gate: false })
 }
 
 /// A person approved a definition. If the server has another one by now, the catalog is replaced
@@ -166,7 +136,7 @@ async fn make(resolved: &ResolvedCall<'_>, span: Option<&CallSpan>) -> raw::Answ
         Backend::Caplets(_) => return call_member(request, capability, call).await,
         Backend::Capsules => call_capsules(request, call).await,
         // A server that cannot be reached is an outcome of the call, too.
-        _ => match request.lease(capability).await {
+        _ => match request.connections().lease(definition, request.call).await {
             Ok(lease) => {
                 let audience = session.connections.audience();
                 let (questions, context) = ClientQuestions::watch(request.call, audience);
@@ -181,8 +151,13 @@ async fn make(resolved: &ResolvedCall<'_>, span: Option<&CallSpan>) -> raw::Answ
                     unformatted: call.unformatted,
                 };
                 let (tool, context) = (tool.map(Arc::as_ref), &context);
-                let target = TaskCall { request, lease, capability, tool, context };
-                let outcome = tasks::call_tool(target, sent).await;
+                let outcome = match TaskHandling::of_call(request, definition, tool) {
+                    Some(handling) => {
+                        let target = TaskCall { request, lease, capability, tool, context };
+                        tasks::call_tool(handling, target, sent).await
+                    }
+                    None => lease.call_tool(sent, context).await,
+                };
                 match session.scope {
                     SessionScope::Transparent(_) => outcome,
                     _ => questions.explain(&call.capability, &call.tool, outcome),

@@ -44,7 +44,9 @@ async fn check_now(
         own.pool.reset_backoff(&definition.id);
     }
     let longest_start = match &definition.backend {
-        Backend::Mcp(server) => Duration::from_millis(server.startup_timeout_ms),
+        Backend::Mcp(server) => {
+            server.start_limit(request.deck.catalog().config().startup_timeout_ms).least
+        }
         _ => Duration::from_secs(10),
     };
     let timeout = Some(request.call.timeout.unwrap_or(longest_start));

@@ -31,11 +31,22 @@ pub struct DeckSnapshot<'a> {
 /// What a catalog says about a tool's name.
 pub(crate) enum ToolLookup {
     Known(Arc<Tool>),
+    /// The list does not have it, and the server itself decides about names.
+    LeftToServer,
     /// It exists and is held.
     Held(CallError),
     /// It is held in this catalog, and was approved since.
     Released,
+    /// It is known, and does not take what it is called with.
+    Refused(CallError),
     Unknown,
+}
+
+impl ToolLookup {
+    /// True when a call may go on with it.
+    pub(crate) fn is_usable(&self) -> bool {
+        matches!(self, Self::Known(_) | Self::LeftToServer)
+    }
 }
 
 impl Session {
@@ -154,13 +165,19 @@ impl<'a> DeckSnapshot<'a> {
         RuleClearance::for_client(&self.seen.config().policy, &self.session.names())
     }
 
-    /// The tool of this name.
-    pub(crate) fn tool(&self, capability: &Capability, name: &str) -> ToolLookup {
+    /// The tool of this name. Nothing is left to a server whose list was neither read before nor asked for now.
+    pub(crate) fn tool(&self, capability: &Capability, name: &str, has_asked: bool) -> ToolLookup {
         let id = capability.definition.id.as_str();
         if let Some(tool) = self.seen.tool(id, name) {
             return ToolLookup::Known(tool.clone());
         }
-        self.held(capability, name)
+        let is_listed = has_asked || capability.discovery.is_some();
+        match self.held(capability, name) {
+            ToolLookup::Unknown if is_listed && self.server_decides(capability) => {
+                ToolLookup::LeftToServer
+            }
+            other => other,
+        }
     }
 
     /// Whether a tool is hidden from this client although it exists, because it is held and not denied.

@@ -2,8 +2,9 @@
 //! needs no connection; `docs/design/047-when-lists-are-read-again.md` describes when they are read
 //! again.
 
+mod unknown;
+
 use std::{
-    collections::BTreeMap,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -11,14 +12,12 @@ use std::{
 use capdeck_backend::{CallContext, CallError, ClientProfile, ErrorCode};
 use capdeck_catalog::{Capability, Discovery};
 use capdeck_definition::{Backend, CapabilityId, Definition};
-use tokio::{sync::Semaphore, task::JoinSet};
 
+pub(crate) use self::unknown::DiscoveryPurpose;
+pub use self::unknown::MissingList;
 use crate::{
-    Host, HostEvent,
-    audience::ClientAudience,
-    discovery_table::{ListCheck, starting_error},
-    pool::ConnectionLease,
-    session_connections::SessionConnections,
+    Host, HostEvent, audience::ClientAudience, discovery_table::ListCheck, pool::ConnectionLease,
+    session_connections::SessionConnections, start_wait::StartWait,
 };
 
 const RELIST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -54,7 +53,7 @@ impl SessionConnections {
         context: &CallContext,
     ) -> Result<(), CallError> {
         let Some(max_age) = max_list_age(&definition.backend) else { return Ok(()) };
-        let lease = self.lease(definition, &context.cancel).await;
+        let lease = self.lease_unchecked(definition, context).await;
         let lease =
             lease.inspect_err(|error| self.host.0.health.note_outcome(definition, Some(error)))?;
         let since = match self.asked(definition) {
@@ -92,7 +91,12 @@ impl SessionConnections {
     ) -> Result<Arc<Discovery>, CallError> {
         let started = Instant::now();
         let (id, discoveries) = (&definition.id, &self.host.0.discoveries);
-        let _turn = discoveries.take_turn(definition, context).await?;
+        let wait = StartWait::new(&self.host.0.connector, definition, context);
+        let _turn = tokio::select! {
+            biased;
+            turn = discoveries.take_turn(definition, context) => turn?,
+            error = wait.ended() => return Err(error),
+        };
         // An answer to an earlier question could miss the change that this caller is about.
         let audience = self.audience();
         if self.asked(definition).is_some_and(|asked| asked >= question.since)
@@ -105,7 +109,7 @@ impl SessionConnections {
         if let Some(error) = discoveries.failure_since(id, started) {
             return Err(error);
         }
-        let lease = self.lease(definition, &context.cancel).await;
+        let lease = self.lease_unchecked(definition, context).await;
         // This question also answers callers that arrived while the server was starting.
         let asked = Instant::now();
         discoveries.note_check(id, audience.key(), ListCheck { at: asked, has_failed: false });
@@ -119,6 +123,12 @@ impl SessionConnections {
             }
             Err(error) => Err(error),
         };
+        // The start goes on, and says nothing about the server yet.
+        if let Err(error) = &outcome
+            && error.code == ErrorCode::ServerStarting
+        {
+            return Err(error.clone());
+        }
         // Beside a call, the call itself reports the server's health: the list of a server that
         // fails every call must not end its count.
         let health = &self.host.0.health;
@@ -198,68 +208,6 @@ impl SessionConnections {
         let question = DiscoveryRequest { since: Instant::now(), cause, is_aside: true };
         self.discover_in_background(definition, question);
     }
-
-    /// Asks every listed capability without a known list for these clients, a few at a time.
-    /// Returns those without an answer, with the reason, after the deck's discovery timeout at the
-    /// latest; slow ones continue in the background, and later hosts do not wait for them.
-    pub(crate) async fn discover_unknown(
-        &self,
-        capabilities: impl Iterator<Item = Arc<Capability>>,
-        hurry: ListPreference,
-    ) -> Vec<(CapabilityId, CallError)> {
-        let catalog = self.host.catalog();
-        let discoveries = &self.host.0.discoveries;
-        let config = catalog.config();
-        let limit = Duration::from_millis(config.exposure_discovery_timeout_ms);
-        let places = Arc::new(Semaphore::new(config.exposure_discovery_concurrency as usize));
-        let mut waiting = BTreeMap::new();
-        let mut asked = Vec::new();
-        let mut asking = JoinSet::new();
-        for capability in capabilities.filter(|one| !self.has_discovery(one)) {
-            let definition = capability.definition.clone();
-            let id = definition.id.clone();
-            let any_will_do =
-                hurry == ListPreference::AnyListWillDo && capability.discovery.is_some();
-            let failure = discoveries.recent_failure(&definition);
-            if any_will_do || failure.is_some() {
-                // A caller waits for it only once; when it answers, the lists change.
-                if !discoveries.is_being_asked(&id) {
-                    self.relist(definition, ListCause::Checked);
-                }
-                waiting.extend(failure.filter(|_| !any_will_do).map(|error| (id, error)));
-                continue;
-            }
-            waiting.insert(id.clone(), starting_error(&id));
-            asked.push(definition.clone());
-            let (connections, places) = (self.clone(), places.clone());
-            asking.spawn(async move {
-                let _place = places.acquire_owned().await;
-                let context = CallContext::detached(limit);
-                (id, connections.discover(&definition, &context).await)
-            });
-        }
-        let deadline = tokio::time::Instant::now() + limit;
-        while let Ok(Some(answer)) = tokio::time::timeout_at(deadline, asking.join_next()).await {
-            match answer {
-                Ok((id, Ok(_))) => drop(waiting.remove(&id)),
-                Ok((id, Err(error))) => drop(waiting.insert(id, error)),
-                Err(panic) => tracing::error!(%panic, "a discovery panicked"),
-            }
-        }
-        asking.detach_all();
-        let is_timeout = |error: &CallError| {
-            matches!(error.code, ErrorCode::ServerStartTimeout | ErrorCode::ToolCallTimeout)
-        };
-        for definition in asked {
-            if waiting.get(&definition.id).is_some_and(is_timeout) {
-                discoveries.note_unanswered(&definition);
-            }
-        }
-        for (id, error) in &waiting {
-            discoveries.note_outcome(id, Some(error));
-        }
-        waiting.into_iter().collect()
-    }
 }
 
 pub(crate) async fn finish_list_checks(host: &Host) {
@@ -295,13 +243,6 @@ impl DiscoveryRequest {
     fn awaited(since: Instant) -> Self {
         Self { since, cause: ListCause::Checked, is_aside: false }
     }
-}
-
-/// Whether a caller accepts a list that was made for clients with fewer capabilities.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ListPreference {
-    AnyListWillDo,
-    OwnListOnly,
 }
 
 fn list_timeout_error(id: &CapabilityId, after: Duration) -> CallError {

@@ -1,5 +1,7 @@
 //! The lists that backends returned, in memory and on disk.
 
+mod unanswered;
+
 use std::{
     collections::HashMap,
     fs, io,
@@ -11,23 +13,19 @@ use std::{
 use capdeck_backend::{CallContext, CallError, ErrorCode, ErrorKind, static_discovery};
 use capdeck_catalog::Discovery;
 use capdeck_definition::{Backend, CapabilityId, Deck, Definition};
-use capdeck_storage::replace_file_unsynced;
 use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
 
 use crate::{
     audience::{AudienceKey, ClientAudience},
     capsules::capability,
-    discover::answer_time,
+    discover::{MissingList, answer_time},
     durable,
     operations::set_discovery,
 };
 
 /// How long a capability that did not answer is asked again only in the background.
 const FAILURE_RETRY_INTERVAL: Duration = Duration::from_secs(60);
-
-/// How long later hosts ask a capability only in the background that let a caller wait in vain.
-const UNANSWERED_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Clients choose their capabilities freely, so the number of cached lists is bounded.
 const MAX_AUDIENCES: usize = 32;
@@ -40,7 +38,9 @@ pub(crate) struct DiscoveryTable {
     /// list.
     folder: PathBuf,
     known: Mutex<HashMap<DiscoveryKey, DiscoveryEntry>>,
-    failed: Mutex<HashMap<CapabilityId, (Instant, CallError)>>,
+    failed: Mutex<HashMap<CapabilityId, (Instant, MissingList)>>,
+    /// Since when searches wait for the list of a definition, by its fingerprint.
+    searched: Mutex<HashMap<CapabilityId, (String, Instant)>>,
     checks: Mutex<ListChecks>,
     /// One question at a time per capability.
     asking: Mutex<HashMap<CapabilityId, Arc<tokio::sync::Mutex<()>>>>,
@@ -69,6 +69,7 @@ impl DiscoveryTable {
             folder: cache_dir.join("discoveries"),
             known: Mutex::default(),
             failed: Mutex::default(),
+            searched: Mutex::default(),
             checks: Mutex::default(),
             asking: Mutex::default(),
         }
@@ -208,38 +209,60 @@ impl DiscoveryTable {
         of_this.filter_map(|(_, entry)| Some(entry.asked.as_ref()?.0.clone())).collect()
     }
 
-    /// Why no caller waits for this list: it failed a moment ago, or gave an earlier host no answer.
-    pub(crate) fn recent_failure(&self, definition: &Definition) -> Option<CallError> {
+    /// Why no caller waits for this list: it failed a moment ago, or gave an earlier host no answer
+    /// within the time that this caller would wait.
+    pub(crate) fn recent_failure(
+        &self,
+        definition: &Definition,
+        limit: Duration,
+    ) -> Option<MissingList> {
         let failed = self.failed.lock();
-        if let Some((when, error)) = failed.get(&definition.id) {
-            return (when.elapsed() < FAILURE_RETRY_INTERVAL).then(|| error.clone());
+        if let Some((when, list)) = failed.get(&definition.id) {
+            return (when.elapsed() < FAILURE_RETRY_INTERVAL).then(|| list.clone());
         }
         drop(failed);
-        self.is_unanswered(definition).then(|| starting_error(&definition.id))
+        let waited = self.unanswered_after(definition)?;
+        (waited >= limit).then(|| MissingList::starting(&definition.id))
     }
 
-    /// Remembers for later hosts that callers waited for this list in vain.
-    pub(crate) fn note_unanswered(&self, definition: &Definition) {
-        if let Err(error) = self.save_unanswered(definition) {
-            tracing::debug!(capability = %definition.id, %error, "the missing answer was not noted");
+    /// When the first search began to wait for this list; now, if none has.
+    pub(crate) fn first_search(&self, definition: &Definition) -> Instant {
+        let mut searched = self.searched.lock();
+        match searched.get(&definition.id) {
+            Some((fingerprint, since)) if *fingerprint == definition.fingerprint => *since,
+            _ => {
+                let now = Instant::now();
+                searched.insert(definition.id.clone(), (definition.fingerprint.clone(), now));
+                now
+            }
         }
     }
 
     pub(crate) fn failure_since(&self, id: &CapabilityId, then: Instant) -> Option<CallError> {
         let failed = self.failed.lock();
-        let (when, error) = failed.get(id)?;
+        let (when, MissingList { error, .. }) = failed.get(id)?;
         // Another caller's cancellation says nothing about the server.
         (*when >= then && error.kind() != ErrorKind::Cancelled).then(|| error.clone())
     }
 
     pub(crate) fn note_outcome(&self, id: &CapabilityId, error: Option<&CallError>) {
-        let mut failed = self.failed.lock();
+        self.searched.lock().remove(id);
         match error {
-            // A sign-in may come at any moment and takes effect at once.
-            Some(error) if error.kind() != ErrorKind::NeedsLogin => {
-                drop(failed.insert(id.clone(), (Instant::now(), error.clone())));
-            }
-            _ => drop(failed.remove(id)),
+            Some(error) => self.note_missing(&MissingList {
+                id: id.clone(),
+                error: error.clone(),
+                is_starting: false,
+            }),
+            None => drop(self.failed.lock().remove(id)),
+        }
+    }
+
+    pub(crate) fn note_missing(&self, list: &MissingList) {
+        let mut failed = self.failed.lock();
+        // A sign-in may come at any moment and takes effect at once.
+        match list.error.kind() {
+            ErrorKind::NeedsLogin => drop(failed.remove(&list.id)),
+            _ => drop(failed.insert(list.id.clone(), (Instant::now(), list.clone()))),
         }
     }
 
@@ -326,21 +349,11 @@ impl DiscoveryTable {
         discovery: &Discovery,
     ) -> io::Result<()> {
         durable::save_json_unsynced(&self.file(definition, audience), discovery)?;
-        // Most lists were answered before: there is nothing to remove.
-        drop(fs::remove_file(self.unanswered_file(definition)));
+        self.forget_unanswered(definition);
         if !audience.is_bare() {
             durable::keep_newest(self.others(definition), MAX_SAVED_AUDIENCES);
         }
         Ok(())
-    }
-
-    fn is_unanswered(&self, definition: &Definition) -> bool {
-        let noted = fs::metadata(self.unanswered_file(definition)).and_then(|file| file.modified());
-        noted.is_ok_and(|noted| noted.elapsed().is_ok_and(|age| age < UNANSWERED_LIFETIME))
-    }
-
-    fn save_unanswered(&self, definition: &Definition) -> io::Result<()> {
-        replace_file_unsynced(&self.unanswered_file(definition), &[])
     }
 
     fn load_others(&self, definition: &Definition) -> Vec<Discovery> {
@@ -353,10 +366,6 @@ impl DiscoveryTable {
         let start = format!("{}.", stem(definition));
         let bare = format!("{}.json", stem(definition));
         durable::by_age(&self.folder, |name| name.starts_with(&start) && name != bare)
-    }
-
-    fn unanswered_file(&self, definition: &Definition) -> PathBuf {
-        self.folder.with_file_name("unanswered").join(stem(definition))
     }
 
     fn file(&self, definition: &Definition, audience: &AudienceKey) -> PathBuf {

@@ -46,7 +46,7 @@ pub(crate) async fn send(
         _ => deck.whole_capability(id)?,
     };
     let (_, context) = ClientQuestions::watch(request.call, request.connections().audience());
-    let lease = request.lease(&capability).await?;
+    let lease = request.connections().lease(&capability.definition, request.call).await?;
     lease.request(method, params, &context).await
 }
 
@@ -55,7 +55,7 @@ pub async fn notify(session: &Session, id: &str, method: &str, params: Option<Ra
     let context = CallContext::detached(NOTIFY_TIMEOUT);
     let request = session.request(&context);
     let Ok(capability) = request.deck.whole_capability(id) else { return };
-    if let Ok(lease) = request.lease(&capability).await {
+    if let Ok(lease) = request.connections().lease(&capability.definition, request.call).await {
         lease.notify(method, params).await;
     }
 }

@@ -7,7 +7,7 @@ use std::{
     sync::mpsc::Receiver,
 };
 
-use capdeck_backend::{CallError, ErrorKind};
+use capdeck_backend::{CallError, ErrorCode, ErrorKind};
 use capdeck_catalog::Capability;
 use capdeck_definition::{CapabilityId, Definition};
 use jiff::{SignedDuration, Timestamp};
@@ -253,10 +253,12 @@ impl HealthStore {
         self.own.lock().records.health(definition).failure().is_some()
     }
 
-    /// Errors of the caller, cancellations and shutdown say nothing about the capability.
+    /// Errors of the caller, cancellations, a start that goes on and shutdown say nothing about the capability.
     pub(crate) fn note_outcome(&self, definition: &Definition, error: Option<&CallError>) {
         let is_other = |error: &&CallError| {
-            error.host_stopped || matches!(error.kind(), ErrorKind::BadInput | ErrorKind::Cancelled)
+            error.host_stopped
+                || error.code == ErrorCode::ServerStarting
+                || matches!(error.kind(), ErrorKind::BadInput | ErrorKind::Cancelled)
         };
         if error.filter(is_other).is_none() {
             self.note(definition, error.map(ToString::to_string));

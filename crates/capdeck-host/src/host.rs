@@ -11,7 +11,8 @@ use std::{
 use arc_swap::{ArcSwap, ArcSwapOption};
 use capdeck_auth::{EnvironmentSnapshot, GuardedClients, Vault};
 use capdeck_backend::{
-    ArtifactStore, ClientProfile, Connector, ConnectorSettings, GuardianCommand, LocalImport,
+    ApiDescription, ArtifactStore, CallError, ClientProfile, Connector, ConnectorSettings,
+    GuardianCommand, LocalImport, StartingServer,
 };
 use capdeck_catalog::{BuildInputs, Capability, Catalog, CatalogPart, ProjectTrust, RawMembers};
 use capdeck_definition::{
@@ -172,6 +173,11 @@ impl Host {
         }))
     }
 
+    /// The servers that launchers are starting now, the oldest start first.
+    pub fn starting_servers(&self) -> Vec<StartingServer> {
+        self.0.connector.starting_servers()
+    }
+
     /// The catalog in force.
     pub fn catalog(&self) -> Arc<Catalog> {
         self.0.catalog.load_full()
@@ -193,6 +199,10 @@ impl Host {
         let Some(principal) = access.map(|access| access.principal.as_str()) else {
             return self.catalog().parts().views.contains_key(name);
         };
+        // A name that lists capabilities is for the person's own command line.
+        if !self.catalog().parts().views.contains_key(name) {
+            return false;
+        }
         let part = CatalogPart::View(name.into());
         self.client(&[principal], access).current_catalog(part).capabilities().next().is_some()
     }
@@ -305,6 +315,11 @@ impl Host {
     /// Imports the description of a capability if it is a local file. Nothing is fetched.
     pub async fn import_local(&self, definition: &Definition) -> Option<LocalImport> {
         self.0.connector.import_local(definition).await
+    }
+
+    /// What the description of an `OpenAPI` capability says about the API as a whole. No credential is used.
+    pub async fn describe_api(&self, definition: &Definition) -> Result<ApiDescription, CallError> {
+        self.0.connector.describe_api(definition).await
     }
 
     /// A session for the person's command line: everything usable, no questions.

@@ -62,6 +62,7 @@ mod session;
 mod session_connections;
 mod setup;
 mod spans;
+mod start_wait;
 mod trust;
 mod usage;
 mod view;
@@ -72,12 +73,13 @@ pub use capdeck_access::{
     Access, CapsuleAccess, CapsuleGrant, EntryScope, GrantTools, Principal, Role,
 };
 pub use capdeck_backend::{
-    Artifact, ArtifactReader, ArtifactSweepReport, BrowserLogin, CallContext, CallError,
-    CallerHandle, ClientProfile, DeviceLogin, ErrorCode, ErrorKind, GuardianCommand, HostManifest,
-    HostManifestFacts, JsonSender, LocalImport, LoginMethod, LoginStart, MANIFEST_VERSION,
-    NoCaller, RemoteHost, RevocationOutcome, RpcFailure, SetupEvent, SetupPhase, SetupReport,
-    SignIn, SignInState, SignInStatus, SignOutReport, StepReport, StepStatus, StoredArtifact,
-    fetch_text, project_variables, run_guardian, vault_holder,
+    ApiDescription, Artifact, ArtifactReader, ArtifactSweepReport, BrowserLogin, CallContext,
+    CallError, CallerHandle, ClientProfile, DeviceLogin, ErrorCode, ErrorKind, GuardianCommand,
+    HostManifest, HostManifestFacts, JsonSender, LocalImport, LoginMethod, LoginStart,
+    MANIFEST_VERSION, NoCaller, RemoteHost, RevocationOutcome, RpcFailure, SecurityKind,
+    SecurityScheme, SetupEvent, SetupPhase, SetupReport, SignIn, SignInState, SignInStatus,
+    SignOutReport, StartingServer, StepReport, StepStatus, StoredArtifact, fetch_text,
+    project_variables, run_guardian, vault_holder,
 };
 pub use capdeck_capsule::{
     AccessEvent, AnchorState, AuditLogLine, AuditMode, AuditOutcome, AuditProblem, BlobCollection,
@@ -105,7 +107,7 @@ pub use access_source::{
 };
 pub use approvals::{Approval, ApprovalDuration, ApprovalError, ApprovalState, ApprovalStore};
 pub use attach::HostAttachment;
-pub use audit::{TrailCounts, TrailFilter, TrailLine, TrailOutcome};
+pub use audit::{CallTrail, TrailCounts, TrailFilter, TrailFollower, TrailLine, TrailOutcome};
 pub use calls::{CallForm, ToolRequest};
 pub use capsules::{
     CapsuleMount, CapsuleTool, CapsuleToolContext, ClientEntries, EntryAddress, EntryCatalog,
@@ -115,6 +117,7 @@ pub use check::CheckReport;
 pub use code_mode::CodeRequest;
 pub use consent::{CallConsent, is_asked_about};
 pub use deck_snapshot::DeckSnapshot;
+pub use discover::MissingList;
 pub use durable::seal_key;
 pub use flow::FlowGuard;
 pub use gate::{capsule_scope, sign_in};
@@ -128,9 +131,10 @@ pub use journal::{
 pub use observed_shapes::observed_shape;
 pub use pins::{PinReview, approve_tools, offered_tools};
 pub use report::{
-    BudgetItem, CapabilityReport, ItemStatus, ListItem, PinItem, artifact_created, artifact_item,
-    budget_items, capabilities_of_file, card, described_tool, found_tool, inspection,
-    known_capability, list_items, pin_changes, pin_items, tool_item, tools_with_hidden_text,
+    BudgetItem, CapabilityReport, DeckSize, ItemStatus, ListItem, PinItem, Visibility,
+    artifact_created, artifact_item, budget_items, capabilities_of_file, card, described_tool,
+    found_tool, inspection, known_capability, list_items, pin_changes, pin_items, tool_item,
+    tools_with_hidden_text,
 };
 pub use request_context::RequestContext;
 pub use search::{DeckSearchResults, ToolQuery};
@@ -138,6 +142,7 @@ pub use session::{Session, SessionContinuity, SessionScope, SessionSettings};
 pub use setup::SetupState;
 pub use shell::{ShellCommand, ShellGroup, ShellTarget, ShellTool};
 pub use spans::{SpanKind, SpanSink, TraceParent, TraceSpan};
+pub use start_wait::AGENT_START_WAIT;
 pub use tasks::{TaskForm, is_task_request};
 pub use trust::TrustStore;
 pub use usage::CapabilityRelevance;

@@ -8,7 +8,9 @@ use capdeck_definition::{Backend, Definition, Exposure};
 use futures_util::future::join_all;
 
 use crate::{
-    RequestContext, SessionScope, View, deck_snapshot::DeckSnapshot, discover::ListPreference,
+    RequestContext, SessionScope, View,
+    deck_snapshot::DeckSnapshot,
+    discover::{DiscoveryPurpose, MissingList},
     pins::declares_its_tools,
 };
 
@@ -53,15 +55,15 @@ async fn ask_unknown<'a>(
     let is_unknown = |one: &&Arc<Capability>| may_offer(one) && !connections.has_discovery(one);
     let unknown: Vec<_> = capabilities.iter().filter(is_unknown).cloned().collect();
     for definition in capabilities.iter().map(|one| &one.definition) {
-        if let Some(lease) = connections.lease_open(definition) {
+        if let Some(lease) = connections.pool(definition).lease_open(definition) {
             connections.check_list_when_due(definition, &lease);
         }
     }
     if unknown.is_empty() {
         return request.clone();
     }
-    let asking = connections.discover_unknown(unknown.into_iter(), ListPreference::OwnListOnly);
-    for (id, error) in asking.await {
+    let asking = connections.discover_unknown(unknown.into_iter(), DiscoveryPurpose::Listing);
+    for MissingList { id, error, .. } in asking.await {
         tracing::warn!(capability = %id, %error, "the capability could not be listed");
     }
     request.renewed()
@@ -85,7 +87,9 @@ pub(crate) async fn ask_connected(request: &RequestContext<'_>) {
     let (deck, connections) = (&request.deck, request.connections());
     let seen = deck.catalog().capabilities().filter(|one| one.is_usable() && deck.may_see(one));
     let connected = seen.filter(|one| {
-        !declares_its_tools(&one.definition) && connections.lease_open(&one.definition).is_some()
+        let definition = &one.definition;
+        !declares_its_tools(definition)
+            && connections.pool(definition).lease_open(definition).is_some()
     });
     join_all(connected.map(|one| ask_again(request, one))).await;
 }

@@ -15,7 +15,7 @@ use crate::{
     capsules::{CapsuleTool, capability::CAPSULES},
     code_mode,
     deck_snapshot::DeckSnapshot,
-    discover::ListPreference,
+    discover::{DiscoveryPurpose, MissingList},
     gate,
     health::health_among,
     listing, observed_shape,
@@ -135,7 +135,7 @@ async fn search(request: &RequestContext<'_>, arguments: Option<&RawValue>) -> r
     }
     if !answer.unavailable.is_empty() {
         text.push_str("not searched:\n");
-        for (id, error) in &answer.unavailable {
+        for MissingList { id, error, .. } in &answer.unavailable {
             text.push_str(&format!("  {id}: {error}\n"));
         }
         result["unavailable"] = answer.unavailable_rows();
@@ -245,7 +245,7 @@ async fn named_tool<'a>(
         let unasked = view.catalog().capabilities().filter(|one| view.reaches(one)).cloned();
         let unasked: Vec<_> = unasked.filter(|one| one.discovery.is_none()).collect();
         if !unasked.is_empty() {
-            let (asking, own) = (unasked.into_iter(), ListPreference::OwnListOnly);
+            let (asking, own) = (unasked.into_iter(), DiscoveryPurpose::Listing);
             request.connections().discover_unknown(asking, own).await;
             request = request.renewed();
             meant = ResolvedName::of(&request.deck.view(), name);

@@ -13,7 +13,7 @@ use serde_json::{json, value::RawValue};
 
 use crate::{
     RequestContext, Session, SessionContinuity, View,
-    discover::ListPreference,
+    discover::DiscoveryPurpose,
     meta_tools::{answer_with, parse},
     raw,
     view::{ToolBundle, bundle, bundles, chosen_capabilities, chosen_tools},
@@ -77,7 +77,7 @@ pub(crate) async fn setup_tools(
     active.extend(requested.into_iter().map(|bundle| bundle.id));
     let chosen = selection(&view, &active);
     let asking = chosen_capabilities(&view, &chosen).into_iter();
-    let failures = session.connections.discover_unknown(asking, ListPreference::OwnListOnly).await;
+    let failures = session.connections.discover_unknown(asking, DiscoveryPurpose::Listing).await;
     if session.continuity == SessionContinuity::Connection {
         // Another call of the same client may have added something in the meantime.
         session.set_up.lock().extend(active.iter().cloned());
@@ -108,7 +108,7 @@ pub(crate) async fn setup_tools(
         tools,
         unavailable: failures
             .into_iter()
-            .map(|(id, error)| UnavailableSkill { capability: id.to_string(), reason: error.to_string() })
+            .map(|list| UnavailableSkill { capability: list.id.to_string(), reason: list.error.to_string() })
             .collect(),
     };
     let structured = serde_json::to_value(&answer).unwrap_or_default();

@@ -21,13 +21,19 @@ use capdeck_backend::{
     CallContext, CallError, CallerHandle, ClientProfile, ConnectOptions, Connection, Connector,
     ErrorCode, ErrorKind,
 };
-use capdeck_catalog::{Catalog, Discovery, RawMembers};
-use capdeck_definition::{Backend, CapabilityId, Definition};
+use capdeck_catalog::{Catalog, Discovery, RawMembers, ServerDetails};
+use capdeck_definition::{Backend, CapabilityId, Definition, StartLimit};
 use parking_lot::Mutex;
-use tokio::{sync::Notify, time::Instant};
+use tokio::{
+    sync::{Notify, oneshot},
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 
-use crate::raw;
+use crate::{
+    raw,
+    start_wait::{StartWait, installs},
+};
 
 /// The first failure may be retried at once; then 0.5 s, 1 s, … up to this.
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
@@ -40,6 +46,14 @@ pub(crate) struct ConnectionPool {
     client: ClientProfile,
     slots: Mutex<ConnectionSlots>,
     cancel: CancellationToken,
+}
+
+/// What is only needed to open a connection.
+pub(crate) struct ConnectPreparation {
+    pub(crate) listener: Arc<dyn CallerHandle>,
+    pub(crate) known_revision: Option<String>,
+    pub(crate) start_limit: Option<StartLimit>,
+    pub(crate) opened: Box<dyn FnOnce(Option<ServerDetails>) + Send>,
 }
 
 struct ConnectionSlots {
@@ -61,7 +75,7 @@ struct ConnectionSlot {
     leases: AtomicUsize,
     unused: Notify,
     last_used: Mutex<Instant>,
-    attempts: tokio::sync::Mutex<ConnectAttempts>,
+    attempts: Arc<tokio::sync::Mutex<ConnectAttempts>>,
 }
 
 struct LiveConnection {
@@ -73,6 +87,8 @@ struct LiveConnection {
 struct ConnectAttempts {
     failures: u32,
     last: Option<(Instant, CallError)>,
+    /// True when no caller waited for the end of the last one.
+    is_unreported: bool,
 }
 
 impl ConnectionPool {
@@ -83,53 +99,75 @@ impl ConnectionPool {
 
     pub(crate) async fn lease(
         &self,
-        definition: &Definition,
-        listener: impl FnOnce() -> Arc<dyn CallerHandle>,
-        known_revision: impl FnOnce() -> Option<String>,
-        cancel: &CancellationToken,
+        definition: &Arc<Definition>,
+        prepare: impl FnOnce() -> ConnectPreparation,
+        context: &CallContext,
     ) -> Result<ConnectionLease, CallError> {
         let slot = self.slot(definition);
         if let Some(lease) = slot.lease_live() {
             return Ok(lease);
         }
         let requested_at = Instant::now();
+        let wait = StartWait::new(&self.connector, definition, context);
         let mut attempts = tokio::select! {
-            attempts = slot.attempts.lock() => attempts,
-            () = cancel.cancelled() => return Err(cancelled()),
+            biased;
+            attempts = slot.attempts.clone().lock_owned() => attempts,
+            error = wait.ended() => return Err(error),
         };
         if let Some(lease) = slot.lease_live() {
             return Ok(lease);
         }
         attempts.check(&definition.id, requested_at)?;
+        // On the heap: else every call that finds a connection would carry room for opening one.
+        let opening = Box::pin(self.open(slot, definition.clone(), prepare()));
+        if !installs(definition) {
+            return tokio::select! {
+                biased;
+                outcome = opening => {
+                    attempts.note(outcome.as_ref().err(), true);
+                    outcome
+                }
+                error = wait.ended() => Err(error),
+            };
+        }
+        // Ending a launcher throws away what it has installed so far.
+        let (answer, answered) = oneshot::channel();
+        tokio::spawn(async move {
+            let outcome = opening.await;
+            let error = outcome.as_ref().err().cloned();
+            let is_reported = answer.send(outcome).is_ok();
+            attempts.note(error.as_ref(), is_reported);
+        });
+        tokio::select! {
+            biased;
+            outcome = answered => outcome.unwrap_or_else(|_| Err(cancelled())),
+            error = wait.ended() => Err(error),
+        }
+    }
+
+    fn open(
+        &self,
+        slot: Arc<ConnectionSlot>,
+        definition: Arc<Definition>,
+        preparation: ConnectPreparation,
+    ) -> impl Future<Output = Result<ConnectionLease, CallError>> + Send + 'static {
+        let connector = self.connector.clone();
+        let ConnectPreparation { listener, known_revision, start_limit, opened } = preparation;
         let options = ConnectOptions {
             client: self.client.clone(),
-            listener: listener(),
-            known_revision: known_revision(),
+            listener,
+            known_revision,
+            start_limit,
             cancel: self.cancel.child_token(),
         };
-        let opened = std::time::Instant::now();
-        // On the heap: else every call that finds a connection would carry room for opening one.
-        let connecting = Box::pin(self.connector.connect(definition, options));
-        let outcome = tokio::select! {
-            outcome = connecting => outcome,
-            () = cancel.cancelled() => return Err(cancelled()),
-        };
-        match outcome {
-            Ok(connection) => {
-                *attempts = ConnectAttempts::default();
-                let live = Arc::new(LiveConnection { connection, opened });
-                slot.live.store(Some(live.clone()));
-                close_when_idle(&slot, definition);
-                Ok(slot.lease(live))
-            }
-            Err(error) => {
-                // After a sign-in the next attempt must not wait, and a refusal costs no start-up.
-                if error.kind() != ErrorKind::NeedsLogin {
-                    attempts.failures += 1;
-                    attempts.last = Some((Instant::now(), error.clone()));
-                }
-                Err(error)
-            }
+        async move {
+            let began = std::time::Instant::now();
+            let connection = connector.connect(&definition, options).await?;
+            opened(connection.server());
+            let live = Arc::new(LiveConnection { connection, opened: began });
+            slot.live.store(Some(live.clone()));
+            close_when_idle(&slot, &definition);
+            Ok(slot.lease(live))
         }
     }
 
@@ -216,7 +254,7 @@ impl ConnectionSlot {
             leases: AtomicUsize::new(0),
             unused: Notify::new(),
             last_used: Mutex::new(Instant::now()),
-            attempts: tokio::sync::Mutex::default(),
+            attempts: Arc::default(),
         }
     }
 
@@ -269,11 +307,25 @@ impl ConnectionSlot {
 }
 
 impl ConnectAttempts {
+    fn note(&mut self, error: Option<&CallError>, is_reported: bool) {
+        let Some(error) = error else {
+            *self = Self::default();
+            return;
+        };
+        // After a sign-in the next attempt must not wait, and a refusal costs no start-up.
+        if error.kind() != ErrorKind::NeedsLogin {
+            self.failures += 1;
+            self.last = Some((Instant::now(), error.clone()));
+            self.is_unreported = !is_reported;
+        }
+    }
+
     /// Refuses an attempt that would not help now. Callers that waited for a failed attempt share its
     /// failure instead of waiting for another.
-    fn check(&self, id: &CapabilityId, requested_at: Instant) -> Result<(), CallError> {
+    fn check(&mut self, id: &CapabilityId, requested_at: Instant) -> Result<(), CallError> {
+        let is_unreported = std::mem::take(&mut self.is_unreported);
         let Some((at, error)) = &self.last else { return Ok(()) };
-        if *at >= requested_at {
+        if *at >= requested_at || is_unreported {
             return Err(error.clone());
         }
         let doublings = self.failures.saturating_sub(2).min(6);
@@ -373,4 +425,23 @@ fn close_when_idle(slot: &Arc<ConnectionSlot>, definition: &Definition) {
 
 fn cancelled() -> CallError {
     CallError::new(ErrorCode::Cancelled, "the call was cancelled")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_that_no_caller_saw_is_the_answer_to_the_next() {
+        let id = CapabilityId::new("one").unwrap();
+        let error = CallError::unavailable("no such package");
+        let mut attempts = ConnectAttempts::default();
+        for (is_reported, next) in [(false, Err("no such package")), (true, Ok(()))] {
+            attempts.note(Some(&error), is_reported);
+            let later = Instant::now() + Duration::from_secs(3600);
+            let answer = attempts.check(&id, later).map_err(|error| error.message);
+            assert_eq!(answer, next.map_err(str::to_owned));
+            attempts.failures = 0;
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 mod capability_report;
 mod listing;
+mod visibility;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -10,7 +11,7 @@ use capdeck_catalog::{
     Capability, Catalog, Discovery, HiddenText, HoldReason, RawMembers, Tool, ToolSearchMatch,
     definition_digest, hidden_text,
 };
-use capdeck_definition::{Backend, Definition, Exposure, PinMode};
+use capdeck_definition::{Backend, Definition, Exposure, McpServer, PinMode};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -20,6 +21,7 @@ pub(crate) use self::listing::state_of;
 pub use self::{
     capability_report::CapabilityReport,
     listing::{ItemStatus, ListItem, list_items},
+    visibility::Visibility,
 };
 use crate::{HealthStatus, Host, PinReview, View, raw};
 
@@ -193,6 +195,37 @@ pub fn pin_changes(id: &str, review: &PinReview, only: Option<&str>) -> Vec<Valu
     items
 }
 
+/// What a deck has, as `list`, `budget` and the documents count it: usable capabilities outside of sets, and their tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeckSize {
+    pub capabilities: usize,
+    /// True when all of them are MCP servers.
+    pub only_servers: bool,
+    pub tools: usize,
+    /// Capabilities whose tools are not known yet.
+    pub unknown: usize,
+}
+
+impl DeckSize {
+    pub fn of(catalog: &Catalog) -> Self {
+        let mut size = Self { capabilities: 0, only_servers: true, tools: 0, unknown: 0 };
+        for capability in counted_capabilities(catalog) {
+            size.capabilities += 1;
+            size.only_servers &= matches!(capability.definition.backend, Backend::Mcp(_));
+            match &capability.discovery {
+                Some(known) => size.tools += known.tools.len(),
+                None => size.unknown += 1,
+            }
+        }
+        size
+    }
+}
+
+fn counted_capabilities(catalog: &Catalog) -> impl Iterator<Item = &Arc<Capability>> {
+    let capabilities = catalog.capabilities();
+    capabilities.filter(|one| one.is_usable() && one.definition.member_of.is_none())
+}
+
 /// The cost of one capability. `None` is an unknown cost.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -212,10 +245,7 @@ pub struct BudgetItem {
 
 /// The cost of every usable capability; `count` returns the tokens of a tool list.
 pub fn budget_items(catalog: &Arc<Catalog>, count: &dyn Fn(&View) -> usize) -> Vec<BudgetItem> {
-    let listed = catalog
-        .capabilities()
-        .filter(|capability| capability.is_usable() && capability.definition.member_of.is_none());
-    listed
+    counted_capabilities(catalog)
         .map(|capability| {
             let id = capability.definition.id.as_str();
             let cost = |exposure| count(&View::alone(catalog.clone(), id, exposure));
@@ -250,6 +280,12 @@ pub fn card(capability: &Capability) -> Value {
     card
 }
 
+/// What the command of a server needs where its file sets no limit.
+fn startup_timeout(server: &McpServer) -> u64 {
+    let least = server.start_limit(None).least.as_millis();
+    u64::try_from(least).unwrap_or(u64::MAX)
+}
+
 fn backend_facts(definition: &Definition) -> Value {
     let mut facts = json!({
         "type": definition.backend.kind().as_str(),
@@ -258,7 +294,7 @@ fn backend_facts(definition: &Definition) -> Value {
     let more = match &definition.backend {
         Backend::Mcp(server) => json!({
             "transport": server.effective_transport(),
-            "startupTimeoutMs": server.startup_timeout_ms,
+            "startupTimeoutMs": startup_timeout(server),
             "callTimeoutMs": server.call_timeout_ms,
             "toolCacheTtlMs": server.tool_cache_ttl_ms,
         }),

@@ -7,10 +7,7 @@ use std::sync::Arc;
 use capdeck_backend::{CallContext, CallError};
 use capdeck_catalog::Capability;
 
-use crate::{
-    Host, Session, deck_snapshot::DeckSnapshot, pool::ConnectionLease,
-    session_connections::SessionConnections,
-};
+use crate::{Host, Session, deck_snapshot::DeckSnapshot, session_connections::SessionConnections};
 
 /// What a service needs to know of its request.
 #[derive(Clone)]
@@ -53,18 +50,5 @@ impl<'a> RequestContext<'a> {
     /// The capability of this id, if the client may use it.
     pub fn capability(&self, id: &str) -> Result<Arc<Capability>, CallError> {
         self.deck.capability(id)
-    }
-
-    pub(crate) async fn lease(
-        &self,
-        capability: &Capability,
-    ) -> Result<ConnectionLease, CallError> {
-        let (connections, definition) = (self.connections(), &capability.definition);
-        let lease = match connections.lease_open(definition) {
-            Some(lease) => lease,
-            None => connections.lease(definition, &self.call.cancel).await?,
-        };
-        connections.check_list_when_due(definition, &lease);
-        Ok(lease)
     }
 }

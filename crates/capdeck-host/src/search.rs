@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use capdeck_backend::CallError;
 use capdeck_catalog::{Capability, Catalog, ToolSearchMatch, ToolSearchRequest};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
-    EntryHit, RequestContext, SessionScope, View, deck_snapshot::DeckSnapshot,
-    discover::ListPreference,
+    EntryHit, RequestContext, SessionScope, View,
+    deck_snapshot::DeckSnapshot,
+    discover::{DiscoveryPurpose, MissingList},
 };
 
 /// A search query.
@@ -28,18 +29,18 @@ pub struct DeckSearchResults {
     pub total: usize,
     /// Matching entries of capsules, with the first page only.
     pub entries: Vec<EntryHit>,
-    /// Capabilities whose tools are not known, each with the reason.
-    pub unavailable: Vec<(String, CallError)>,
+    /// Capabilities that were not searched, because they are starting or failed.
+    pub unavailable: Vec<MissingList>,
 }
 
 impl DeckSearchResults {
-    pub(crate) fn unavailable_rows(&self) -> Value {
-        let row = |(id, error): &(String, CallError)| json!({ "capability": id, "reason": error.to_string() });
-        self.unavailable.iter().map(row).collect()
+    pub fn unavailable_rows(&self) -> Value {
+        self.unavailable.iter().map(MissingList::to_json).collect()
     }
 }
 
-/// Finds tools across everything the client may search; asks backends without a known list.
+/// Finds tools across everything the client may search. Asks backends without a known list and
+/// waits for them only briefly: what they answer later is in the next search.
 pub async fn find(
     request: &RequestContext<'_>,
     query: ToolQuery<'_>,
@@ -68,7 +69,7 @@ pub(crate) async fn find_among(
             && allowed(deck, &view, capability)
     };
     let unknown = deck.catalog().capabilities().filter(is_meant).cloned();
-    let asking = request.connections().discover_unknown(unknown, ListPreference::AnyListWillDo);
+    let asking = request.connections().discover_unknown(unknown, DiscoveryPurpose::Search);
     let unavailable = asking.await;
 
     // A capability that just answered may be offered in another form.
@@ -94,7 +95,6 @@ pub(crate) async fn find_among(
         true => deck.search_entries(words).await,
         false => Vec::new(),
     };
-    let unavailable = unavailable.into_iter().map(|(id, error)| (id.to_string(), error)).collect();
     Ok(DeckSearchResults {
         hits: page.hits,
         next_cursor: page.next_cursor,

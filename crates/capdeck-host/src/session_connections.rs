@@ -8,10 +8,9 @@
 use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
-use capdeck_backend::{CallError, CallerHandle};
-use capdeck_catalog::RawMembers;
+use capdeck_backend::{CallContext, CallError, CallerHandle};
+use capdeck_catalog::{RawMembers, ServerDetails};
 use capdeck_definition::{Backend, Definition, SourceLayer};
-use tokio_util::sync::CancellationToken;
 
 use crate::{
     Host, HostEvent, TaskForm,
@@ -19,8 +18,10 @@ use crate::{
     client_questions::refuse_unaddressed,
     discover::{ListCause, relist_for_everyone},
     host::HostState,
-    pool::{ConnectionLease, ConnectionPool},
-    raw, subscriptions,
+    pool::{ConnectPreparation, ConnectionLease, ConnectionPool},
+    raw,
+    start_wait::start_limit,
+    subscriptions,
     tasks::{self, CORE_NOTICE, EXTENSION_NOTICE},
 };
 
@@ -78,32 +79,55 @@ impl SessionConnections {
             || self.host.0.eras.is_modern(definition) == Some(true) && !is_attached
     }
 
-    /// Opens a connection or uses an open one, shared or own. Which of them is right depends on the
-    /// server's era, which is only known after it answered. It is remembered, so another attempt is
-    /// rare.
+    fn own_for(&self, definition: &Definition) -> Option<&OwnConnections> {
+        self.own.as_ref().filter(|_| !self.shares(definition))
+    }
+
+    /// The pool with the connection to this server.
+    pub(crate) fn pool(&self, definition: &Definition) -> &ConnectionPool {
+        self.own_for(definition).map_or(&self.host.0.shared, |own| &*own.pool)
+    }
+
+    /// The connection for a request: the open one, which is all that most requests need, or a new one. The server's
+    /// list is read again in the background when that is due.
     pub(crate) async fn lease(
         &self,
         definition: &Arc<Definition>,
-        cancel: &CancellationToken,
+        context: &CallContext,
+    ) -> Result<ConnectionLease, CallError> {
+        let (client, shared) = (self.audience.client(), &self.host.0.shared);
+        let open = match self.own_for(definition) {
+            Some(own) => own.pool.lease_open(definition),
+            None => shared.lease_open(definition).map(|lease| lease.speaking_for(client.clone())),
+        };
+        let lease = match open {
+            Some(lease) => lease,
+            None => self.lease_unchecked(definition, context).await?,
+        };
+        self.check_list_when_due(definition, &lease);
+        Ok(lease)
+    }
+
+    /// Opens a connection or uses an open one, without a look at the age of its list. Which of them is right, shared or
+    /// own, depends on the server's era, which is only known after it answered. It is remembered, so another attempt is
+    /// rare.
+    pub(crate) async fn lease_unchecked(
+        &self,
+        definition: &Arc<Definition>,
+        context: &CallContext,
     ) -> Result<ConnectionLease, CallError> {
         let host = &self.host;
         let mut attempts = 0;
         loop {
-            let own = self.own.as_ref().filter(|_| !self.shares(definition));
+            let own = self.own_for(definition);
             let pool = own.map_or(&host.0.shared, |own| &*own.pool);
-            let mut is_new = false;
-            let listener = || -> Arc<dyn CallerHandle> {
-                is_new = true;
-                Arc::new(ServerListener::new(self, definition, own))
+            let prepare = || ConnectPreparation {
+                listener: Arc::new(ServerListener::new(self, definition, own)),
+                known_revision: host.0.eras.revision(definition),
+                start_limit: start_limit(host, definition, context),
+                opened: self.after_opening(definition, own),
             };
-            let known_revision = || host.0.eras.revision(definition);
-            let mut lease = pool.lease(definition, listener, known_revision, cancel).await?;
-            if is_new {
-                if let Some(facts) = lease.server() {
-                    host.0.eras.note(definition, &facts);
-                }
-                subscriptions::subscribe_again(self, definition, own);
-            }
+            let mut lease = pool.lease(definition, prepare, context).await?;
             if own.is_none() {
                 lease = lease.speaking_for(self.audience.client().clone());
             }
@@ -118,15 +142,19 @@ impl SessionConnections {
         }
     }
 
-    /// The connection that is open already, which is all that most calls need.
-    pub(crate) fn lease_open(&self, definition: &Definition) -> Option<ConnectionLease> {
-        match &self.own {
-            Some(own) if !self.shares(definition) => own.pool.lease_open(definition),
-            _ => {
-                let lease = self.host.0.shared.lease_open(definition)?;
-                Some(lease.speaking_for(self.audience.client().clone()))
+    /// What follows on a new connection, whether or not its caller has waited for it.
+    fn after_opening(
+        &self,
+        definition: &Arc<Definition>,
+        own: Option<&OwnConnections>,
+    ) -> Box<dyn FnOnce(Option<ServerDetails>) + Send> {
+        let (connections, definition, own) = (self.clone(), definition.clone(), own.cloned());
+        Box::new(move |facts| {
+            if let Some(facts) = facts {
+                connections.host.0.eras.note(&definition, &facts);
             }
-        }
+            subscriptions::subscribe_again(&connections, &definition, own.as_ref());
+        })
     }
 }
 

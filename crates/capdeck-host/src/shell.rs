@@ -11,7 +11,9 @@ use capdeck_definition::{Backend, SourceLayer};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::{RequestContext, calls, check, consent, deck_snapshot::DeckSnapshot};
+use crate::{
+    RequestContext, calls, check, consent, deck_snapshot::DeckSnapshot, view::ResolvedName,
+};
 
 /// What the first words of a command line name.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -59,6 +61,102 @@ pub struct ShellTool {
     pub definition: RawMembers,
     /// True when a call requires approval.
     pub asks: bool,
+}
+
+/// Resolves the words of `capdeck call`: `ID TOOL`, `ID.TOOL`, a name that agents see, or a tool's own name while only one
+/// has it. Connects only when the tools of the capability are not known yet.
+pub async fn find_call_target(
+    request: &RequestContext<'_>,
+    words: &[String],
+) -> Result<ShellTool, CallError> {
+    let CallTarget { id, tool, words } = locate(request, words)?;
+    let capability = request.deck.capability(&id)?;
+    let found = calls::find_tool(request, &capability, &tool).await?;
+    let tool = found.ok_or_else(|| request.deck.unknown_tool(&capability, &tool))?;
+    let asks = consent::is_asked_about(&request.deck, &capability, &tool).await?;
+    Ok(ShellTool {
+        command: format!("{id} {}", shell_word(tool.name())),
+        capability: id,
+        words,
+        definition: tool.raw().clone(),
+        asks,
+    })
+}
+
+/// A capability and a tool, and the number of words that named them.
+struct CallTarget {
+    id: String,
+    tool: String,
+    words: usize,
+}
+
+fn locate(request: &RequestContext<'_>, words: &[String]) -> Result<CallTarget, CallError> {
+    let deck = &request.deck;
+    let (first, second) = match words {
+        [first, second, ..] => (first.as_str(), Some(second.as_str())),
+        [first] => (first.as_str(), None),
+        [] => return Err(CallError::invalid_request("which tool?")),
+    };
+    let by_one_word = |(id, tool): (String, String)| CallTarget { id, tool, words: 1 };
+    let dotted = first.split_once('.').filter(|(id, tool)| !id.is_empty() && !tool.is_empty());
+    let second = second.filter(|word| !word.contains('='));
+    // A project's capability file may know the first word: as `group.tool` or as a tool's bare id.
+    let host_deck = request.host().deck();
+    let file = host_deck.capability_file.as_ref().filter(|_| dotted.is_some() || second.is_none());
+    if let Some((id, tool)) = file.and_then(|file| file.locate(first)) {
+        return Ok(by_one_word((id.to_string(), tool)));
+    }
+    // Also an id that cannot be used: the error says why.
+    let is_id = |id: &str| {
+        let has_id = |one: &Arc<Capability>| one.definition.id.as_str() == id;
+        deck.catalog().get(id).is_some() || deck.catalog().untrusted().iter().any(has_id)
+    };
+    match (dotted, second) {
+        (Some((id, tool)), _) if is_id(id) => {
+            return Ok(by_one_word((id.to_owned(), tool.to_owned())));
+        }
+        (None, Some(tool)) if is_id(first) => {
+            return Ok(CallTarget { id: first.to_owned(), tool: tool.to_owned(), words: 2 });
+        }
+        (None, None) if is_id(first) => {
+            return Err(CallError::invalid_request(format!("which tool of `{first}`?"))
+                .hint(format!("see its tools with: capdeck tools {first}")));
+        }
+        _ => {}
+    }
+    let view = deck.view();
+    let (mut several, mut nearest) = (None, None);
+    for name in spellings(first) {
+        match ResolvedName::of(&view, name) {
+            ResolvedName::Tool(id, tool) => return Ok(by_one_word((id, tool))),
+            ResolvedName::Several(names) => several = several.or(Some(names)),
+            ResolvedName::Unknown { near } => nearest = nearest.or(near),
+        }
+    }
+    if let Some(names) = several {
+        return Err(ambiguous("several tools", first, &names));
+    }
+    if let (None, Some(near)) = (second, nearest) {
+        let message = format!("there is no capability and no tool `{first}`");
+        return Err(CallError::new(ErrorCode::ToolNotFound, message)
+            .hint(format!("did you mean `{near}`?"))
+            .data(json!({ "nearest": near })));
+    }
+    // The capability does not exist, and its error says so.
+    let id = dotted.map_or(first, |(id, _)| id);
+    Ok(CallTarget { id: id.to_owned(), tool: second.unwrap_or_default().to_owned(), words: 1 })
+}
+
+/// A name as agents show it, and the same without the name of the server that some put in front: `mcp__capdeck__NAME`,
+/// `mcp_capdeck_NAME`, `capdeck__NAME`, `capdeck.NAME`.
+fn spellings(name: &str) -> impl Iterator<Item = &str> {
+    let own = |prefix: &str| {
+        let rest = name.strip_prefix(prefix)?;
+        rest.strip_prefix("__").or_else(|| rest.strip_prefix(['_', '.', '/', ':']))
+    };
+    let after_server = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+    let shortened = [after_server.map(|(_, rest)| rest), own("mcp_capdeck"), own("capdeck")];
+    [Some(name)].into_iter().chain(shortened).flatten()
 }
 
 /// Resolves the first two words at most. Connects only when a group's tools are not known yet.

@@ -93,7 +93,7 @@ async fn watch(
         return Err(CallError::invalid_request(message).hint("unsubscribe from some of them first"));
     }
     let capability = request.deck.whole_capability(id)?;
-    let lease = request.lease(&capability).await?;
+    let lease = request.connections().lease(&capability.definition, request.call).await?;
     let params = raw::object([("uri", json!(uri))]);
     lease.request(SUBSCRIBE, Some(params), request.call).await?;
     let watcher = ResourceWatcher { session: session.id.clone(), shown: shown.to_owned() };
@@ -106,7 +106,7 @@ async fn unwatch(request: &RequestContext<'_>, id: &str, uri: &str) -> Result<()
     let capability = request.capability(id)?;
     let watched = watched_resource(request, &capability.definition, uri);
     if request.host().0.subscriptions.remove(&watched, &request.session().id) {
-        let lease = request.lease(&capability).await?;
+        let lease = request.connections().lease(&capability.definition, request.call).await?;
         let params = raw::object([("uri", json!(uri))]);
         lease.request(UNSUBSCRIBE, Some(params), request.call).await?;
     }
@@ -190,7 +190,7 @@ fn send_each(
 ) {
     tokio::spawn(async move {
         let context = CallContext::detached(NOTIFY_TIMEOUT);
-        let Ok(lease) = connections.lease(&definition, &context.cancel).await else {
+        let Ok(lease) = connections.lease_unchecked(&definition, &context).await else {
             return;
         };
         for uri in uris {

@@ -23,7 +23,7 @@ use capdeck_definition::CapabilityId;
 use futures_util::future::join_all;
 use serde_json::value::RawValue;
 
-pub(crate) use calls::{TaskCall, call_tool};
+pub(crate) use calls::{TaskCall, TaskHandling, call_tool};
 pub(crate) use notices::{
     CORE_NOTICE, EXTENSION_NOTICE, ask_for_task, core_task_changed, extension_task_changed,
 };

@@ -37,7 +37,7 @@ pub async fn server_facts(
             ..ServerDetails::default()
         });
     }
-    let lease = request.lease(&capability).await?;
+    let lease = request.connections().lease(&capability.definition, request.call).await?;
     let facts = lease
         .server()
         .ok_or_else(|| CallError::internal(format!("`{id}` is connected without a handshake")))?;
@@ -64,7 +64,8 @@ pub async fn answer(
     if is_server {
         let mut answer = forward(request, id, method, params).await?;
         if method == "tools/list" && request.session().tasks == TaskForm::Core {
-            let facts = request.lease(&capability).await?.server();
+            let facts =
+                request.connections().lease(&capability.definition, request.call).await?.server();
             if facts.is_some_and(|one| one.is_modern() && has_extension(&one.capabilities)) {
                 answer = with_task_support(&answer)?;
             }

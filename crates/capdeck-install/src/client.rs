@@ -4,6 +4,7 @@
 
 mod entry;
 mod table;
+mod timeouts;
 
 use std::path::{Path, PathBuf};
 
@@ -92,6 +93,15 @@ impl AgentClient {
         Self::all().iter().find(|client| client.id == id)
     }
 
+    /// The client whose file this is, as far as its name tells.
+    pub fn of_file(file: &Path) -> Option<&'static Self> {
+        let names = |client: &'static Self| {
+            let places = client.user.into_iter().chain(client.project);
+            places.flat_map(|place| place.names)
+        };
+        Self::all().iter().find(|client| names(client).any(|name| file.ends_with(name)))
+    }
+
     /// A client with files of the common form.
     pub(crate) const COMMON: &Self = &table::COMMON_CLIENT;
 
@@ -111,6 +121,13 @@ impl AgentClient {
         let base = folders.base(place.base)?;
         let paths = || place.names.iter().map(|name| base.join(name));
         paths().find(|path| path.exists()).or_else(|| paths().next())
+    }
+
+    /// The project whose file of this client that is.
+    pub(crate) fn project_of(&self, scope: ClientScope, file: &Path) -> Option<PathBuf> {
+        let place = self.project.filter(|_| scope == ClientScope::Project)?;
+        let name = place.names.iter().map(Path::new).find(|name| file.ends_with(name))?;
+        file.ancestors().nth(name.components().count()).map(Path::to_owned)
     }
 
     /// Whether it looks installed: the folder of its own settings is there.
@@ -158,12 +175,17 @@ impl AgentClient {
         self.shape.workspace
     }
 
+    /// One entry, in a form that all clients share.
+    pub(crate) fn read(&self, entry: &Value) -> Result<ServerFields, String> {
+        self.shape.read(entry)
+    }
+
     /// Every server its document names, in a form that all clients share.
     pub fn servers(&self, document: &ConfigDocument) -> Vec<ClientServerEntry> {
         let servers = document.get(&self.container(document)).and_then(Value::as_object);
         let read = |(name, entry): (&String, &Value)| ClientServerEntry {
             name: name.clone(),
-            server: self.shape.read(entry),
+            server: self.read(entry),
         };
         servers.into_iter().flatten().map(read).collect()
     }

@@ -4,6 +4,7 @@
 //! folder, so that taking it back restores the former bytes.
 
 mod entry_record;
+mod lost;
 mod plan;
 
 use std::{io, path::PathBuf};
@@ -42,6 +43,17 @@ pub fn presence(
         Some(entry) if owns(record.as_ref(), entry) => EntryPresence::Ours,
         Some(_) => EntryPresence::Foreign,
     })
+}
+
+/// The entry as the file has it, where it leads to Capdeck.
+pub fn connected_entry(
+    target: &ClientEntryTarget,
+    records: &ClientEntryRecords,
+) -> Result<Option<Value>, ConnectError> {
+    let found = target.read()?;
+    let record = records.load(target)?;
+    let entry = found.document.get(&target.path_in(&found.document)).cloned();
+    Ok(entry.filter(|entry| owns(record.as_ref(), entry)))
 }
 
 /// Plans the entry into the file, in the place of others if any are named. [`plan_disconnect`] takes the change back whole.
@@ -109,7 +121,14 @@ pub fn plan_connect(
     let change =
         if existing.is_some() { ClientEntryChange::Replace } else { ClientEntryChange::Add };
     let (after, record) = (Some(after), Some(written));
-    Ok(ClientEntryPlan { change, after, record, ..ClientEntryPlan::unchanged(target, found) })
+    let plan =
+        ClientEntryPlan { change, after, record, ..ClientEntryPlan::unchanged(target, found) };
+    let lost = existing.filter(|_| is_ours).map_or_else(Vec::new, |old| lost::lost(&old, entry));
+    if !lost.is_empty() && foreign == OverwritePolicy::Keep {
+        let (name, file) = (target.name.clone(), target.file.clone());
+        return Err(ConnectError::WouldWiden { name, file, lost, diff: plan.diff() });
+    }
+    Ok(plan)
 }
 
 /// Plans the entry out of the file.
@@ -122,7 +141,8 @@ pub fn plan_disconnect(
     let record = records.load(target)?;
     let path = target.path_in(&found.document);
     let Some(existing) = found.document.get(&path) else {
-        return Ok(ClientEntryPlan::unchanged(target, found));
+        let unchanged = ClientEntryPlan::unchanged(target, found);
+        return Ok(ClientEntryPlan { is_forgotten: record.is_some(), ..unchanged });
     };
     if !owns(record.as_ref(), existing) && foreign == OverwritePolicy::Keep {
         let (name, file) = (target.name.clone(), target.file.clone());
@@ -197,6 +217,8 @@ pub enum ConnectError {
     LeadsOutside { file: PathBuf },
     #[error("`{}` has an entry `{name}` that is not Capdeck's", file.display())]
     Taken { name: String, file: PathBuf },
+    #[error("the entry `{name}` in `{}` has what the new one would not: {}", file.display(), lost.join(", "))]
+    WouldWiden { name: String, file: PathBuf, lost: Vec<String>, diff: String },
     #[error("the entry `{name}` in `{}` is not Capdeck's", file.display())]
     NotOurs { name: String, file: PathBuf },
     #[error("`{}` may not be written to", file.display())]

@@ -3,6 +3,9 @@
 //! What looks like a secret is taken out of the fields and handed back beside them, under the name it is to have in the
 //! vault.
 
+mod blocks;
+mod inputs;
+
 use std::fmt;
 
 use serde_json::{Map, Value, json};
@@ -10,6 +13,11 @@ use serde_json::{Map, Value, json};
 use crate::{
     client::{ClientServerEntry, ServerFields},
     secrets::{has_login, looks_secret},
+};
+
+pub use self::{
+    blocks::{ServerBlock, ServerBlocks, ServerBlocksError},
+    inputs::{ClientInputs, MissingSecret},
 };
 
 /// A server that can be imported.
@@ -27,6 +35,16 @@ pub struct ImportedServer {
     pub ignored: Vec<String>,
     /// What was taken out of the fields. The fields say `${vault:NAME}` instead.
     pub secrets: Vec<ImportedSecret>,
+    /// What the agent asks the person for. The fields name it as they name secrets.
+    pub missing: Vec<MissingSecret>,
+}
+
+impl ImportedServer {
+    /// The same server under another id. Secrets keep their names, as those say what the value is for.
+    #[must_use]
+    pub fn with_id(self, id: String) -> Self {
+        Self { id, ..self }
+    }
 }
 
 /// A value for the vault.
@@ -37,27 +55,32 @@ pub struct ImportedSecret {
 
 impl fmt::Debug for ImportedSecret {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("TakenSecret").field("name", &self.name).finish_non_exhaustive()
+        formatter.debug_struct("ImportedSecret").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
 /// Makes a capability of a server, or says why there can be none.
-pub fn import_server(server: &ClientServerEntry) -> Result<ImportedServer, String> {
+pub fn import_server(
+    server: &ClientServerEntry,
+    inputs: &ClientInputs,
+) -> Result<ImportedServer, String> {
     let name = server.name.clone();
     let id = id_of(&name)
         .ok_or_else(|| "its name has no letter or digit to make an id of".to_owned())?;
     let ServerFields { server, ignored } = server.server.clone()?;
     let mut entry = Value::Object(server);
+    let prefix = entry_name(&id);
+    let missing = inputs.fill(&mut entry, |input| format!("{prefix}_{}", entry_name(input)));
     translate(&mut entry)?;
     let Value::Object(mut entry) = entry else { return Err("it is not a map".to_owned()) };
-    let mut hidden = SecretExtractor { prefix: entry_name(&id), secrets: Vec::new() };
+    let mut hidden = SecretExtractor { prefix, secrets: Vec::new() };
     hidden.environment(entry.get_mut("env"));
     hidden.environment(entry.get_mut("headers"));
     hidden.arguments(entry.get_mut("args"));
     hidden.address(entry.get_mut("url"))?;
     let summary = summary(&name, &entry);
     let fields = fields(entry)?;
-    Ok(ImportedServer { name, id, fields, summary, ignored, secrets: hidden.secrets })
+    Ok(ImportedServer { name, id, fields, summary, ignored, secrets: hidden.secrets, missing })
 }
 
 /// The fields as a capability file names them.
@@ -116,7 +139,7 @@ fn summary(name: &str, entry: &Map<String, Value>) -> String {
 }
 
 /// `My Server` becomes `My-Server`.
-fn id_of(name: &str) -> Option<String> {
+pub(crate) fn id_of(name: &str) -> Option<String> {
     let is_legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let spaced: String = name.chars().map(|c| if is_legal(c) { c } else { ' ' }).collect();
     let joined = spaced.split_whitespace().collect::<Vec<_>>().join("-");
@@ -210,8 +233,7 @@ fn entry_name(text: &str) -> String {
 }
 
 /// What only the client that reads the file can fill in.
-const ONLY_THERE: [&str; 5] =
-    ["${input:", "${command:", "${workspaceFolder", "${file", "${config:"];
+const ONLY_THERE: [&str; 4] = ["${command:", "${workspaceFolder", "${file", "${config:"];
 
 /// Rewrites every text below a value; says what cannot be rewritten.
 fn translate(value: &mut Value) -> Result<(), String> {

@@ -10,6 +10,7 @@
 mod atomic_file;
 mod client;
 mod connect;
+mod deck_edit;
 mod edit;
 mod frontmatter;
 mod git;
@@ -26,13 +27,19 @@ pub use client::{
 };
 pub use connect::{
     ClientEntryChange, ClientEntryPlan, ClientEntryRecords, ClientEntryTarget, ConnectError,
-    EntryPresence, is_capdeck, plan_connect, plan_disconnect, presence,
+    EntryPresence, connected_entry, is_capdeck, plan_connect, plan_disconnect, presence,
+};
+pub use deck_edit::{
+    DeckEditError, DefinitionOwner, DefinitionPlace, RemovedDefinitions, UndoneRemoval,
 };
 pub use edit::{
     ConfigDocument, DocumentStep, EditError, FileFormat, SyntaxError, TextSplice, keys,
 };
 pub use git::{CommitSnapshot, GitClient, GitError, GitRevision, RepoAddress};
-pub use import::{ImportedSecret, ImportedServer, import_server};
+pub use import::{
+    ClientInputs, ImportedSecret, ImportedServer, MissingSecret, ServerBlock, ServerBlocks,
+    ServerBlocksError, import_server,
+};
 pub use package::{
     CapabilityPackage, FetchedSource, LockedPackage, LockedSource, PackageAction, PackageChange,
     PackageDeck, PackageError, PackageKind, PackageLock, PackageObstacle, PackageRemoval,

@@ -57,8 +57,8 @@ pub trait SessionFactory: Send + Sync + 'static {
         peer: ClientPeer,
     ) -> Result<Arc<dyn ServerSession>, RpcError>;
 
-    /// The OAuth scopes that a request needs and the token of its sender lacks. Over HTTP it is asked about every request
-    /// of a message before any of them is answered.
+    /// The OAuth scopes that a request needs and the token of its sender lacks. Asked about every request of a message from
+    /// a [`ScopedSender`], before any of them is answered.
     fn missing_scopes(
         &self,
         _extensions: &http::Extensions,
@@ -119,6 +119,10 @@ pub struct SessionOwner(pub Arc<str>);
 /// it the principal's own session idle longest is ended, never one of another principal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionLimit(pub usize);
+
+/// In the extensions of a request whose sender has a token with OAuth scopes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScopedSender;
 
 /// OAuth scopes, separated by spaces. Left in the extensions of a response that refuses a request for the lack of them,
 /// for the layer that knows where the client gets a token with more.

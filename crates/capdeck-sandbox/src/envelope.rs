@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
+use serde_with::skip_serializing_none;
 
 use crate::{
     DeckOperation,
@@ -21,18 +22,15 @@ pub struct RunEnvelope {
     pub meta: RunMetadata,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunError {
     pub code: RunErrorCode,
     pub message: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<CodeLocation>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack_preview: Option<String>,
 }
 
@@ -132,14 +130,13 @@ pub struct CodeLocation {
     pub column: u32,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CodeDiagnostic {
     pub code: String,
     pub message: String,
     pub severity: CodeSeverity,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
 }
 
@@ -177,6 +174,7 @@ pub struct LogEntry {
     pub message: String,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunLogs {
@@ -185,10 +183,8 @@ pub struct RunLogs {
     pub truncated: bool,
     /// True when the host stored all of them; it then says where.
     pub stored: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub log_ref: Option<String>,
     /// The end of their storage.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
 }
 

@@ -114,8 +114,8 @@ async fn run_blocking<T: Send + 'static>(
 }
 
 fn operations() -> Vec<RestOperation> {
-    let document = get("/v1/openapi.json", "getDocument", "Get this document")
-        .who(RequiredAccess::Anyone)
+    let (who, path) = (RequiredAccess::Anyone, "/v1/openapi.json");
+    let document = get(who, path, "getDocument", "Get this document")
         .handled_by(async |call: RestCall| Ok(EncodedJson(call.rest.document())));
     let parts = [
         vec![document],

@@ -8,7 +8,7 @@ mod socket;
 mod tool_shells;
 
 use async_trait::async_trait;
-use capdeck_host::{CallContext, CallError, ClientProfile, ShellTarget};
+use capdeck_host::{CallContext, CallError, ClientProfile, ShellTarget, ShellTool};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -23,6 +23,13 @@ pub type ShellResult<T> = Result<T, CallError>;
 #[async_trait]
 pub trait ToolShell: Send + Sync {
     async fn find(&self, words: &[String], context: &CallContext) -> ShellResult<ShellTarget>;
+
+    /// Resolves the words of `capdeck call`.
+    async fn find_call_target(
+        &self,
+        words: &[String],
+        context: &CallContext,
+    ) -> ShellResult<ShellTool>;
 
     /// Returns whether a call requires approval, after all checks that need no call.
     async fn preview(&self, call: &ShellCall, context: &CallContext) -> ShellResult<bool>;

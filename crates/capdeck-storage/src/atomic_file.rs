@@ -13,7 +13,6 @@ use crate::folder::{folder_of, make_private_folder, sync_folder};
 /// What the name of an unfinished file of the owner starts with.
 pub const TEMPORARY_PREFIX: &str = ".tmp";
 
-/// Who may read a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileReaders {
     /// Its owner, and folders that are made for it are the owner's too.
@@ -64,7 +63,6 @@ pub fn replace_file_unsynced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.persist(path).map(drop).map_err(|error| error.error)
 }
 
-/// The content of a file; `None` when there is none.
 pub fn read_if_exists(path: &Path) -> io::Result<Option<Vec<u8>>> {
     match fs::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

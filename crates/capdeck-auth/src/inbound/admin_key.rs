@@ -38,7 +38,6 @@ pub struct LoadedAdminKey {
     pub is_new: bool,
 }
 
-/// Why there is no admin key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AdminKeyError {
     #[error("the admin key is too short: it needs {MIN_KEY_LENGTH} bytes or more")]

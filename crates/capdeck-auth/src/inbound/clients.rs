@@ -6,6 +6,7 @@ use std::time::Duration;
 use capdeck_storage::WallClock;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr};
 use url::Url;
 
 use super::{
@@ -48,6 +49,8 @@ pub enum ClientKind {
 /// How a client shows who it is when it redeems a code.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(EnumString, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum ClientAuthMethod {
     /// By the proof that it asked for the code, and nothing else.
     #[default]
@@ -76,17 +79,11 @@ pub struct RegisteredClient {
 
 impl ClientAuthMethod {
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::ClientSecretPost => "client_secret_post",
-            Self::ClientSecretBasic => "client_secret_basic",
-        }
+        self.into()
     }
 
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::None, Self::ClientSecretPost, Self::ClientSecretBasic]
-            .into_iter()
-            .find(|method| method.as_str() == name)
+        name.parse().ok()
     }
 }
 
@@ -326,7 +323,6 @@ const MAX_DOCUMENT_BYTES: usize = 64 * 1024;
 const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_ID_LENGTH: usize = 1000;
 
-/// Why a document makes no client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClientDocumentError {
     #[error("the client's id is no address of a document: {reason}")]
@@ -356,7 +352,6 @@ impl OAuthClient {
         client_id.starts_with("https://")
     }
 
-    /// The address of a document, from a client's id.
     pub fn document_address(client_id: &str) -> Result<Url, ClientDocumentError> {
         let wrong = |reason| Err(ClientDocumentError::NotAnAddress { reason });
         if client_id.len() > MAX_ID_LENGTH {

@@ -256,7 +256,6 @@ impl TokenService<'_> {
 }
 
 impl RegistryTransaction<'_> {
-    /// Ends every connection of a principal that has no grant left.
     pub(super) fn end_connections_without_grants(&mut self, principal: &str) {
         let now = self.now;
         // The index does not have this change yet.

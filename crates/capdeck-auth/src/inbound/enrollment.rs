@@ -7,6 +7,7 @@ use std::net::IpAddr;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use super::{
     AccessTokenRecord, Credential, CredentialKind, EnrollmentService, EventCaller, EventSubject,
@@ -43,8 +44,9 @@ pub struct Enrollment {
     pub(super) token: TokenHash,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum EnrollmentStatus {
     Pending,
     /// Approved, and not used yet.
@@ -90,14 +92,7 @@ pub struct EnrollmentState {
 
 impl EnrollmentStatus {
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Approved => "approved",
-            Self::Active => "active",
-            Self::Denied => "denied",
-            Self::Revoked => "revoked",
-            Self::Expired => "expired",
-        }
+        self.into()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Why the registry could not be opened, and why it does not do something.
 
 use jiff::Timestamp;
+use strum::IntoStaticStr;
 
 use capdeck_access::InvalidTarget;
 
@@ -33,7 +34,8 @@ fn served_at(at: Option<&str>) -> String {
 }
 
 /// Why a client gets no token, in the words of OAuth.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum TokenRefusal {
     InvalidRequest,
     InvalidClient,
@@ -44,13 +46,7 @@ pub enum TokenRefusal {
 
 impl TokenRefusal {
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::InvalidRequest => "invalid_request",
-            Self::InvalidClient => "invalid_client",
-            Self::InvalidGrant => "invalid_grant",
-            Self::InvalidScope => "invalid_scope",
-            Self::InvalidTarget => "invalid_target",
-        }
+        self.into()
     }
 }
 

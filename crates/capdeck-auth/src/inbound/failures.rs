@@ -14,6 +14,7 @@ use std::{
 use capdeck_storage::WallClock;
 use jiff::Timestamp;
 use parking_lot::{Mutex, RwLock};
+use strum::IntoStaticStr;
 
 use super::{AdminKey, TokenKind};
 
@@ -165,7 +166,8 @@ const MAX_GENERATED_WAIT: Duration = Duration::from_secs(30);
 const GENERATED_FACTOR: u32 = 4;
 
 /// The class of a credential, by its form. Failures of one class do not slow down another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum CredentialClass {
     /// The admin key, and every text without a known form.
     AdminKey,
@@ -204,19 +206,7 @@ impl CredentialClass {
     }
 
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::AdminKey => "admin_key",
-            Self::AccessToken => "access_token",
-            Self::RefreshToken => "refresh_token",
-            Self::EnrollmentToken => "enrollment_token",
-            Self::OperatorKey => "operator_key",
-            Self::SessionCookie => "session_cookie",
-            Self::ClientSecret => "client_secret",
-            Self::AuthorizationCode => "authorization_code",
-            Self::ShareToken => "share_token",
-            Self::UserCode => "user_code",
-            Self::ProviderAccount => "provider_account",
-        }
+        self.into()
     }
 
     /// Whether a secret of this class could be found by trying.

@@ -240,7 +240,6 @@ impl RegistryFileStore {
     }
 }
 
-/// The new texts of the files that a change is about.
 fn changed_texts(before: &RegistryRecords, after: &RegistryRecords) -> RegistryResult<FileTexts> {
     let mut texts = FileTexts::new();
     macro_rules! texts {

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_of_nobody_s_is_refused_and_limits_are_kept() {
+    fn unknown_cursors_are_refused_and_limits_are_kept() {
         for cursor in ["", "x", "%", "bm9uZQ", "OSA5IDk4"] {
             let request = PageRequest { cursor: Some(cursor.to_owned()), limit: None };
             let result = request.cut([Item(1, "a")].iter(), sort_key);

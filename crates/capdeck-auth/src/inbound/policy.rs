@@ -5,6 +5,7 @@ use std::{net::IpAddr, time::Duration};
 use capdeck_access::NamePattern;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::{
     ApprovalService, EventCaller, EventSubject, GrantRequest, GrantTarget, GrantTerms, OAuthScope,
@@ -42,6 +43,7 @@ pub enum ApprovalMode {
 }
 
 /// One rule.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PolicyRule")]
@@ -50,38 +52,28 @@ pub struct GrantRule {
     pub matches: RuleMatch,
     pub action: RuleAction,
     /// The maximum role of its grants.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceiling_role: Option<Role>,
     /// The lifetime of its grants, in seconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<u64>,
 }
 
 /// Which requests a rule matches. Omitted members match everything.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PolicyMatch")]
 pub struct RuleMatch {
     /// A pattern for the client id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
     // In the registry the key of a capsule. Such a rule is not about the deck.
     /// The id of a capsule.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capsule: Option<String>,
     // Such a rule is not about the deck.
     /// The highest requested role.
-    #[serde(
-        default,
-        rename = "role<=",
-        alias = "max_role",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(rename = "role<=", alias = "max_role")]
     pub max_role: Option<Role>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<RequestSource>,
     /// A network, such as `10.0.0.0/8`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ip_cidr: Option<String>,
 }
 

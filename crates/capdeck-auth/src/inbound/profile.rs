@@ -6,6 +6,7 @@ use capdeck_access::{NamePattern, UriPrefix};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::{
     ApprovalService, DeckGrant, EventCaller, EventSubject, GrantTarget, GrantTerms, OAuthScope,
@@ -22,6 +23,7 @@ pub struct AccessProfile {
 }
 
 /// The terms of a profile. Omitted members do not narrow a request.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "AccessProfileTerms")]
@@ -29,9 +31,7 @@ pub struct ProfileTerms {
     #[schemars(length(min = 1, max = 100))]
     pub name: String,
     /// The maximum role in a capsule.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<OAuthScope>>")]
     pub scopes: Option<Scopes>,
     #[serde(default)]
@@ -48,7 +48,6 @@ pub struct ProfileTerms {
     #[serde(default)]
     pub modes: Vec<String>,
     /// The lifetime of the grant, in seconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<u64>,
 }
 

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use super::{
     AccessGrantService, DecisionMaker, EventCaller, EventSubject, GrantRecipient, GrantTarget,
@@ -60,6 +61,8 @@ pub enum RequestSource {
 /// The status of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[derive(IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum RequestStatus {
     Pending,
     Approved,
@@ -83,13 +86,7 @@ pub struct NewRequest {
 
 impl RequestStatus {
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Approved => "approved",
-            Self::Denied => "denied",
-            Self::Expired => "expired",
-            Self::Cancelled => "cancelled",
-        }
+        self.into()
     }
 }
 

@@ -8,6 +8,8 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+use strum::IntoStaticStr;
 
 use super::{
     Credential, CredentialKind, EventCaller, GrantRequest, OperatorRole, RegistrySnapshot,
@@ -15,23 +17,22 @@ use super::{
 };
 
 /// Where a request for access came from, as the host saw it.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RequestOrigin {
     /// The id of the operator or the principal that sent it; none for a request without credentials.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sender: Option<String>,
     /// The client address; of IPv6 the /64 network, of this machine always `127.0.0.1`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
     /// The hash of the browser's cookie.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub browser: Option<String>,
 }
 
 /// What ties a request to the one who decides it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum SelfApprovalLink {
     /// They made the request, or a program of theirs did.
     Requester,
@@ -58,13 +59,7 @@ impl RequestOrigin {
 impl SelfApprovalLink {
     /// The name as files and responses have it.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Requester => "requester",
-            Self::Program => "program",
-            Self::Enrollment => "enrollment",
-            Self::Browser => "browser",
-            Self::Address => "address",
-        }
+        self.into()
     }
 
     pub fn reason(self) -> &'static str {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use super::error::{VaultError, VaultResult, check_name, suggestion};
 use crate::sealed_folder::SealedFolder;
@@ -33,7 +34,8 @@ pub struct VaultLookupError {
     pub hint: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum VaultLookupErrorKind {
     Missing,
     /// The entry exists, but this holder has no grant.
@@ -57,12 +59,7 @@ impl VaultHolder {
 
 impl VaultLookupErrorKind {
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Missing => "missing",
-            Self::Ungranted => "ungranted",
-            Self::Unavailable => "unavailable",
-            Self::InvalidKeySource => "invalid-key-source",
-        }
+        self.into()
     }
 }
 

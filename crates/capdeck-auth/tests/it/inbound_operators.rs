@@ -39,7 +39,7 @@ async fn ann(fixture: &Fixture) -> (String, Secret) {
 }
 
 #[tokio::test]
-async fn the_admin_key_and_a_key_of_one_s_own_begin_sessions() {
+async fn the_admin_key_and_an_operator_key_begin_sessions() {
     let fixture = fixture();
     let registry = &fixture.registry;
     let admin = sign_in(&fixture, admin_key().reveal()).await.unwrap();

@@ -1,9 +1,6 @@
 //! Starts or contacts a server and opens a session.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use capdeck_catalog::RawMembers;
 use capdeck_definition::{McpServer, McpTransport, ProtocolEra};
@@ -31,12 +28,13 @@ use crate::{
     process::{ChildCommand, Process},
     process_log::ProcessLog,
     sign_in::{CapabilitySignIn, credentials},
+    start_allowance::StartAllowance,
 };
 
 struct McpStartup {
     prepared: ResolvedBackend<McpServer>,
     options: ConnectOptions,
-    deadline: Instant,
+    allowance: StartAllowance,
     stop: CancellationToken,
     sign_in: Option<CapabilitySignIn>,
 }
@@ -47,10 +45,21 @@ pub(super) async fn open(
     stop: CancellationToken,
     sign_in: Option<CapabilitySignIn>,
 ) -> Result<Arc<McpSession>, CallError> {
-    let deadline = Instant::now() + Duration::from_millis(prepared.block.startup_timeout_ms);
+    let limit = options.start_limit.unwrap_or_else(|| prepared.block.start_limit(None));
+    let (_start, turn) = match prepared.block.launcher() {
+        Some(launcher) => {
+            let package = launcher.package.unwrap_or_else(|| launcher.program.to_owned());
+            let package = prepared.log_scrubber.text(&package).into_owned();
+            let surroundings = &prepared.surroundings;
+            let start = surroundings.starting.begin(prepared.id.clone(), package);
+            (Some(start), surroundings.install_turns.take().await)
+        }
+        None => (None, None),
+    };
+    let allowance = StartAllowance::begin(limit, turn);
     let declared = prepared.block.transport;
     let transport = prepared.block.effective_transport();
-    let opening = McpStartup { prepared, options, deadline, stop, sign_in };
+    let opening = McpStartup { prepared, options, allowance, stop, sign_in };
     match transport {
         McpTransport::Stdio => {
             let era = opening.era();
@@ -120,7 +129,7 @@ impl McpStartup {
     }
 
     async fn reach_sse(&self, target: HttpTarget) -> Result<McpClient, ClientError> {
-        McpClient::sse(target, self.handler(), self.remaining()).await
+        McpClient::sse(target, self.handler(), self.allowance.remaining()).await
     }
 
     async fn session(
@@ -147,14 +156,13 @@ impl McpStartup {
             introduction: self.introduction(),
             own_info: own_info(surroundings),
             era,
-            startup_timeout: Duration::from_millis(block.startup_timeout_ms),
             call_timeout: Duration::from_millis(block.call_timeout_ms),
             log_scrubber: log_scrubber.clone(),
             given: self.given(),
         };
         // A separate token, so that a failed first attempt is cleaned up before a second.
         let stop = self.stop.child_token();
-        let opened = McpSession::start(parts, self.deadline, stop.clone()).await;
+        let opened = McpSession::start(parts, &self.allowance, stop.clone()).await;
         if opened.is_err() {
             stop.cancel();
         }
@@ -193,10 +201,6 @@ impl McpStartup {
             by_definition: self.prepared.result_scrubber.clone(),
             sign_in: self.sign_in.clone(),
         })
-    }
-
-    fn remaining(&self) -> Duration {
-        self.deadline.saturating_duration_since(Instant::now())
     }
 
     fn target(&self) -> Result<HttpTarget, CallError> {

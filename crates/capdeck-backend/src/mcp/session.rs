@@ -33,7 +33,7 @@ use super::{
 };
 use crate::{
     CallContext, CallError, CallResult, CallerHandle, ErrorCode, process::Process,
-    process_log::ProcessLog,
+    process_log::ProcessLog, start_allowance::StartAllowance,
 };
 
 /// A call ends after this many timeouts, regardless of progress.
@@ -53,7 +53,6 @@ pub(super) struct McpSessionParts {
     pub(super) introduction: ClientDescription,
     pub(super) own_info: RawMembers,
     pub(super) era: EraChoice,
-    pub(super) startup_timeout: Duration,
     pub(super) call_timeout: Duration,
     pub(super) log_scrubber: SecretScrubber,
     /// Removed from everything that the server sends.
@@ -62,6 +61,8 @@ pub(super) struct McpSessionParts {
 
 pub(super) struct McpSession {
     parts: McpSessionParts,
+    /// How long a session may take to open again.
+    reopen_timeout: Duration,
     facts: Mutex<ServerDetails>,
     is_modern: AtomicBool,
     clients: McpClientRecords,
@@ -88,12 +89,13 @@ impl McpSession {
     /// Runs the handshake. The process ends with the session, and the session when `stop` is cancelled.
     pub(super) async fn start(
         parts: McpSessionParts,
-        deadline: Instant,
+        allowance: &StartAllowance,
         stop: CancellationToken,
     ) -> Result<Arc<Self>, McpStartError> {
         let clients = McpClientRecords::new(parts.own_info.clone());
         let session = Arc::new(Self {
             parts,
+            reopen_timeout: allowance.limit.least,
             facts: Mutex::default(),
             is_modern: AtomicBool::new(false),
             clients,
@@ -105,8 +107,13 @@ impl McpSession {
             gone: CancellationToken::new(),
         });
         tokio::spawn(Arc::clone(&session).watch_end());
-        let timeout = deadline.saturating_duration_since(Instant::now());
-        match session.introduce(session.parts.era, timeout).await {
+        let started = tokio::select! {
+            started = session.introduce(session.parts.era, allowance.remaining()) => started,
+            after = allowance.ended(&session.parts.log, session.parts.process.as_ref()) => {
+                Err(ClientError::Timeout { method: "initialize".to_owned(), after })
+            }
+        };
+        match started {
             Ok(()) => Ok(session),
             Err(error) => {
                 let status = match &error {
@@ -116,8 +123,8 @@ impl McpSession {
                 let ended = matches!(error, ClientError::Closed { .. });
                 let error = match error {
                     // Several requests were needed to find the era; the definition has one limit for all.
-                    ClientError::Timeout { method, .. } => {
-                        ClientError::Timeout { method, after: session.parts.startup_timeout }
+                    ClientError::Timeout { method, after } => {
+                        ClientError::Timeout { method, after: after.max(allowance.limit.least) }
                     }
                     error => error,
                 };
@@ -283,7 +290,7 @@ impl McpSession {
                 Err(ClientError::SessionExpired) => {
                     // However often the server loses the session, its caller waits for one start only.
                     let give_up =
-                        *give_up.get_or_insert_with(|| Instant::now() + self.parts.startup_timeout);
+                        *give_up.get_or_insert_with(|| Instant::now() + self.reopen_timeout);
                     tokio::select! {
                         reopened = self.reopen(seen, method) => reopened?,
                         () = options.cancel.cancelled() => return Err(ClientError::Cancelled),
@@ -323,7 +330,7 @@ impl McpSession {
             EraChoice::Auto if !self.is_modern() => EraChoice::LegacyFirst,
             era => era,
         };
-        self.introduce(era, self.parts.startup_timeout).await?;
+        self.introduce(era, self.reopen_timeout).await?;
         *handshakes += 1;
         self.subscribe_again().await;
         // A server that lost its sessions may be a new version. Where a list lost the session, the lists are being read:
@@ -346,7 +353,7 @@ impl McpSession {
     async fn subscribe_again(&self) {
         let (uris, tasks) = (self.subscriptions.uris(), self.watched_tasks.lock().clone());
         let client = &self.parts.client;
-        let timeout = self.parts.startup_timeout;
+        let timeout = self.reopen_timeout;
         let subscribing = async {
             if self.is_modern() {
                 client.watch_tasks(tasks, timeout).await?;

@@ -139,6 +139,23 @@ fn selected_operations<'a>(
     spots
 }
 
+/// The operations of a description that can be read at all.
+pub(super) fn all_operations(document: &OpenApiDocument) -> Vec<OperationLocation<'_>> {
+    let mut spots = Vec::new();
+    let paths = document.root().get("paths");
+    for (path, item) in paths.into_iter().flat_map(OpenApiNode::members) {
+        let Ok(path_item) = document.follow(item) else { continue };
+        if path.starts_with("x-") {
+            continue;
+        }
+        for method in METHODS {
+            let node = path_item.get(method).filter(|node| node.value.is_object());
+            spots.extend(node.map(|node| OperationLocation { method, path, path_item, node }));
+        }
+    }
+    spots
+}
+
 fn names_of(spot: OperationLocation<'_>) -> Vec<String> {
     let tags = spot.node.texts("tags").map(|tag| format!("tag:{tag}"));
     let id = spot.node.text("operationId").map(str::to_owned);

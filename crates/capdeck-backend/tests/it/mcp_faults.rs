@@ -25,10 +25,7 @@ async fn a_server_that_ends_at_once_says_how_and_why() {
     let error = deck.connect(backend).await.unwrap_err();
     // One that waited for the deadline would be `ServerStartTimeout`.
     assert_eq!(error.code, ErrorCode::ServerUnavailable);
-    assert_eq!(
-        error.message,
-        "`thing` ended with exit code 3; it last wrote: cannot find the license [redacted]"
-    );
+    assert_eq!(error.message, "`thing` ended with exit code 3: cannot find the license [redacted]");
     let hint = "run its `command` in a terminal to see what it is missing";
     assert_eq!(error.hint.as_deref(), Some(hint));
 }

@@ -16,7 +16,6 @@ use crate::day_file::{self, DayFile};
 /// Lines from which on a log is synced when it is closed: short commands that read do not wait for the disk.
 const MAX_UNSYNCED_LINES: u64 = 64;
 
-/// A chain that is written.
 #[derive(Debug)]
 pub(super) struct AuditChain {
     folder: PathBuf,

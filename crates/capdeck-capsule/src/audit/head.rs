@@ -17,7 +17,6 @@ use crate::machine::boot_id;
 /// The file is always this long, so that it is overwritten in one piece and never grows.
 const RECORD_BYTES: usize = 512;
 
-/// What a head says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct HeadRecord {
     /// The number of the first line that was not pruned.
@@ -33,7 +32,6 @@ pub(super) struct HeadRecord {
     pub(super) boot: Option<String>,
 }
 
-/// The file of a head that is written.
 #[derive(Debug)]
 pub(super) struct HeadFile {
     path: PathBuf,

@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::{CapsuleAuthor, EntryUri, Role};
 
@@ -11,6 +12,7 @@ use crate::{CapsuleAuthor, EntryUri, Role};
 pub const REGISTRY_LOG: &str = "registry-";
 
 /// One call as it is kept.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "AuditLine")]
 pub struct AuditLogLine {
@@ -19,36 +21,25 @@ pub struct AuditLogLine {
     pub agent: String,
     pub action: String,
     /// The capsule that was made, changed or taken away, in the registry's own trail.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capsule: Option<String>,
     /// The request, grant, credential, client or operator, in the registry's own trail.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// The share, in the registry's own trail.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uri: Option<EntryUri>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
     pub outcome: AuditOutcome,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
     /// What ties an approval to its own request, in the registry's own trail.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub self_approved: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
     /// Bytes read or written.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     #[serde(default)]
     pub metadata: AuditOrigin,
     /// Names a change of the capsule, so that its line is written exactly once, even after a crash.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change_id: Option<String>,
     /// When the line was written from the journal: the process that made the change ended before it wrote the line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovered_at: Option<Timestamp>,
     pub seq: u64,
     /// The hash of the line before.
@@ -69,14 +60,12 @@ pub enum AuditOutcome {
 }
 
 /// Where a call came from.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "AuditMetadata")]
 pub struct AuditOrigin {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub principal_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_version: Option<String>,
 }
 
@@ -97,19 +86,16 @@ impl AuditLogLine {
 }
 
 /// Something that was decided about who may use what. It holds ids and no secrets.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AccessEvent {
     /// `grant.approve`, `credential.issue`, `login.fail`, …
     pub action: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capsule: Option<String>,
     /// The request, grant, credential, client or operator.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     pub outcome: AuditOutcome,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
     /// What ties an approval to its own request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub self_approved: Option<String>,
 }

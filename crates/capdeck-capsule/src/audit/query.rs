@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, path::Path};
 
 use super::AuditLogLine;
-use crate::{StoreError, UriPrefix, day_file, service::AuditFilter};
+use crate::{StoreError, StoreResult, UriPrefix, day_file, service::AuditFilter};
 
 /// The last `most` lines that fit, oldest first. Blocks.
 pub fn query_audit(
@@ -11,7 +11,7 @@ pub fn query_audit(
     log: &str,
     filter: &AuditFilter,
     most: usize,
-) -> Result<Vec<AuditLogLine>, StoreError> {
+) -> StoreResult<Vec<AuditLogLine>> {
     let prefix = filter.prefix.as_deref().map(UriPrefix::parse).transpose()?;
     let failed = || StoreError::io("read the audit");
     let mut found: VecDeque<AuditLogLine> = VecDeque::new();

@@ -9,6 +9,7 @@ use std::{
 use capdeck_storage::sha256_hex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::{
     AuditLogLine, NO_HASH,
@@ -17,16 +18,14 @@ use super::{
 use crate::day_file;
 
 /// What a check of an audit trail found.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditReport {
     pub lines: u64,
     /// The number of the first line: more than 1 when older lines were pruned.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_seq: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_seq: Option<u64>,
     /// The hash of the last line. Kept on another machine, it shows later that nothing was cut off the end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
     pub problems: Vec<AuditProblem>,
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{AuditNote, CapsuleHandle, ScopedStore};
-use crate::{Entry, EntryUri, StoreError, service::*, trust::one_line};
+use crate::{Entry, EntryUri, StoreError, StoreResult, service::*, trust::one_line};
 
 /// A prompt as it is listed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -41,7 +41,7 @@ struct SkillHeader {
 }
 
 impl CapsuleHandle {
-    pub async fn prompts(&self, _: PromptsRequest) -> Result<PromptsResponse, StoreError> {
+    pub async fn prompts(&self, _: PromptsRequest) -> StoreResult<PromptsResponse> {
         let work = |entries: ScopedStore| async move {
             Ok(PromptsResponse { capsule: entries.id(), prompts: find_prompts(&entries).await? })
         };
@@ -49,7 +49,7 @@ impl CapsuleHandle {
     }
 
     /// A prompt with its arguments put in, between its bands.
-    pub async fn prompt(&self, request: PromptRequest) -> Result<PromptResponse, StoreError> {
+    pub async fn prompt(&self, request: PromptRequest) -> StoreResult<PromptResponse> {
         let PromptRequest { name, arguments } = request;
         let work = |entries: ScopedStore| async move {
             let unknown = || {
@@ -78,7 +78,7 @@ impl CapsuleHandle {
     }
 }
 
-async fn find_prompts(entries: &ScopedStore) -> Result<Vec<EntryPrompt>, StoreError> {
+async fn find_prompts(entries: &ScopedStore) -> StoreResult<Vec<EntryPrompt>> {
     let (mut found, mut taken) = (Vec::new(), HashSet::new());
     let schemes = entries.schemes().await?.into_iter();
     for scheme in schemes.filter(|scheme| scheme.prompt_source) {

@@ -8,7 +8,7 @@ use super::unfinished;
 use crate::{
     AnchorProject, AnchorReport, BlobContent, BlobSource, CapsuleAccess, CapsuleInfo, ChangeAuthor,
     Entry, EntryMeta, EntryUri, MAX_LIST_PAGE_SIZE, MemoryItem, ProvenanceFrame, Role, Scheme,
-    Store, StoreError, StorePage, StoreWrite, WriteContent, WriteOutcome,
+    Store, StoreError, StorePage, StoreResult, StoreWrite, WriteContent, WriteOutcome,
     blocking::blocking,
     service::{ListQuery, ReadBody, ReadResponse},
 };
@@ -25,22 +25,17 @@ pub(crate) struct ScopedStore {
 }
 
 impl ScopedStore {
-    /// The id of the capsule, for responses.
     pub(super) fn id(&self) -> String {
         self.capsule.id.clone()
     }
 
-    pub(crate) async fn read(
-        &self,
-        uri: &EntryUri,
-        version: Option<u64>,
-    ) -> Result<Entry, StoreError> {
+    pub(crate) async fn read(&self, uri: &EntryUri, version: Option<u64>) -> StoreResult<Entry> {
         self.reach(uri, version).await?;
         let read = self.store.read(uri, version).await;
         self.seen(read).await
     }
 
-    pub(crate) async fn list(&self, query: &ListQuery) -> Result<StorePage<EntryMeta>, StoreError> {
+    pub(crate) async fn list(&self, query: &ListQuery) -> StoreResult<StorePage<EntryMeta>> {
         if let Some(scheme) = &query.scheme {
             self.check_scheme(scheme).await?;
         }
@@ -48,7 +43,7 @@ impl ScopedStore {
     }
 
     /// All entries, of one scheme or of every one, by address.
-    pub(crate) async fn all(&self, scheme: Option<String>) -> Result<Vec<EntryMeta>, StoreError> {
+    pub(crate) async fn all(&self, scheme: Option<String>) -> StoreResult<Vec<EntryMeta>> {
         let mut query = ListQuery { scheme, limit: MAX_LIST_PAGE_SIZE, ..ListQuery::default() };
         let mut found = Vec::new();
         loop {
@@ -61,8 +56,7 @@ impl ScopedStore {
         }
     }
 
-    /// The entries of a scheme.
-    pub(super) async fn read_all(&self, scheme: String) -> Result<Vec<Entry>, StoreError> {
+    pub(super) async fn read_all(&self, scheme: String) -> StoreResult<Vec<Entry>> {
         let mut found = Vec::new();
         for meta in self.all(Some(scheme)).await? {
             // One that fails was deleted since it was listed.
@@ -71,12 +65,11 @@ impl ScopedStore {
         Ok(found)
     }
 
-    /// An entry between its bands.
     pub(super) async fn with_bands(
         &self,
         entry: Entry,
         body: ReadBody,
-    ) -> Result<ReadResponse, StoreError> {
+    ) -> StoreResult<ReadResponse> {
         let (project, now, capsule) = (self.project.clone(), self.clock.now(), self.id());
         let render = move || {
             let anchors = AnchorReport::for_entry(&entry.meta, project.as_deref());
@@ -100,12 +93,12 @@ impl ScopedStore {
     }
 
     /// The caller's own memory.
-    pub(super) async fn memory(&self) -> Result<Vec<MemoryItem>, StoreError> {
+    pub(super) async fn memory(&self) -> StoreResult<Vec<MemoryItem>> {
         let memory = self.store.memory(&self.by.author.owner()).await?;
         Ok(memory.into_iter().map(|(key, value)| MemoryItem { key, value }).collect())
     }
 
-    pub(crate) async fn history(&self, uri: &EntryUri) -> Result<Vec<EntryMeta>, StoreError> {
+    pub(crate) async fn history(&self, uri: &EntryUri) -> StoreResult<Vec<EntryMeta>> {
         self.reach(uri, None).await?;
         let history = self.store.history(uri).await;
         self.seen(history).await
@@ -115,31 +108,27 @@ impl ScopedStore {
         &self,
         uri: &EntryUri,
         version: Option<u64>,
-    ) -> Result<BlobContent, StoreError> {
+    ) -> StoreResult<BlobContent> {
         self.reach(uri, version).await?;
         let blob = self.store.read_blob(uri, version).await;
         self.seen(blob).await
     }
 
-    pub(crate) async fn schemes(&self) -> Result<Vec<Scheme>, StoreError> {
+    pub(crate) async fn schemes(&self) -> StoreResult<Vec<Scheme>> {
         let mut schemes = self.store.schemes().await?;
         schemes.retain(|scheme| self.access.scope.reaches_scheme(&scheme.name));
         Ok(schemes)
     }
 
     /// What a write would respond with now. Nothing is written.
-    pub(crate) async fn dry_run(&self, write: StoreWrite) -> Result<WriteOutcome, StoreError> {
+    pub(crate) async fn dry_run(&self, write: StoreWrite) -> StoreResult<WriteOutcome> {
         self.may_write(&write).await?;
         let outcome = self.store.dry_run(write, &self.by.author).await;
         self.seen(outcome).await
     }
 
     /// Fails as the store would if the entry were not there.
-    pub(super) async fn reach(
-        &self,
-        uri: &EntryUri,
-        version: Option<u64>,
-    ) -> Result<(), StoreError> {
+    pub(super) async fn reach(&self, uri: &EntryUri, version: Option<u64>) -> StoreResult<()> {
         if self.access.scope.reaches(uri) {
             return Ok(());
         }
@@ -148,7 +137,7 @@ impl ScopedStore {
     }
 
     /// Fails for writes outside of what is reached, existing or not.
-    pub(super) async fn reach_to_write(&self, uri: &EntryUri) -> Result<(), StoreError> {
+    pub(super) async fn reach_to_write(&self, uri: &EntryUri) -> StoreResult<()> {
         if self.access.scope.reaches(uri) {
             return Ok(());
         }
@@ -156,12 +145,12 @@ impl ScopedStore {
         Err(StoreError::ForbiddenScope { uri: uri.clone() })
     }
 
-    pub(super) async fn check_scheme(&self, name: &str) -> Result<(), StoreError> {
+    pub(super) async fn check_scheme(&self, name: &str) -> StoreResult<()> {
         crate::scheme::find(&self.schemes().await?, name).map(|_| ())
     }
 
     /// An error without the names of schemes that are not reached.
-    pub(super) async fn seen<T>(&self, result: Result<T, StoreError>) -> Result<T, StoreError> {
+    pub(super) async fn seen<T>(&self, result: StoreResult<T>) -> StoreResult<T> {
         match result {
             Err(StoreError::UnknownScheme { scheme, .. }) => {
                 let known = self.schemes().await?;
@@ -172,12 +161,12 @@ impl ScopedStore {
         }
     }
 
-    pub(super) fn require(&self, needed: Role, action: &'static str) -> Result<(), StoreError> {
+    pub(super) fn require(&self, needed: Role, action: &'static str) -> StoreResult<()> {
         StoreError::require_role(self.access.role, needed, action)
     }
 
     /// Schemes are the whole capsule's, so a part of it is not enough: a name that is taken would reveal a hidden one.
-    pub(super) fn require_whole_owner(&self, action: &'static str) -> Result<(), StoreError> {
+    pub(super) fn require_whole_owner(&self, action: &'static str) -> StoreResult<()> {
         self.require(Role::Owner, action)?;
         if self.access.scope.is_all() {
             return Ok(());
@@ -188,7 +177,7 @@ impl ScopedStore {
         ))
     }
 
-    pub(super) async fn may_write(&self, write: &StoreWrite) -> Result<(), StoreError> {
+    pub(super) async fn may_write(&self, write: &StoreWrite) -> StoreResult<()> {
         match &write.content {
             WriteContent::Create(_) => {
                 self.require(Role::Appender, "create entries")?;

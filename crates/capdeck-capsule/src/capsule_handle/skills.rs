@@ -9,13 +9,15 @@ use capdeck_storage::sha256_hex;
 use serde_json::{Map, Value, json};
 
 use super::{AuditNote, CapsuleHandle, ScopedStore, prompts::split_head};
-use crate::{AnchorReport, Entry, ProvenanceFrame, StoreError, service::*, trust::one_line};
+use crate::{
+    AnchorReport, Entry, ProvenanceFrame, StoreError, StoreResult, service::*, trust::one_line,
+};
 
 const MAX_NAME: usize = 64;
 
 impl CapsuleHandle {
     /// All skills that the caller reaches.
-    pub async fn skills(&self, _: SkillsRequest) -> Result<SkillsResponse, StoreError> {
+    pub async fn skills(&self, _: SkillsRequest) -> StoreResult<SkillsResponse> {
         let work = |entries: ScopedStore| async move {
             let found = find_skills(&entries).await?.into_iter().map(|found| found.skill);
             Ok(SkillsResponse { capsule: entries.id(), skills: found.collect() })
@@ -23,7 +25,7 @@ impl CapsuleHandle {
         self.audited("skill.list", work, AuditNote::plain).await
     }
 
-    pub async fn skill(&self, request: SkillRequest) -> Result<SkillResponse, StoreError> {
+    pub async fn skill(&self, request: SkillRequest) -> StoreResult<SkillResponse> {
         let SkillRequest { name } = request;
         let work = |entries: ScopedStore| async move {
             let mut found = find_skills(&entries).await?.into_iter();
@@ -36,7 +38,7 @@ impl CapsuleHandle {
     }
 }
 
-async fn find_skills(entries: &ScopedStore) -> Result<Vec<SkillResponse>, StoreError> {
+async fn find_skills(entries: &ScopedStore) -> StoreResult<Vec<SkillResponse>> {
     let (read, mut taken) = (entries.read_all("skills".to_owned()).await?, HashSet::new());
     Ok(read.into_iter().map(|entry| skill(entries.id(), entry, &mut taken)).collect())
 }

@@ -4,8 +4,8 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 use super::{AuditNote, CapsuleHandle, scoped_store::ScopedStore};
 use crate::{
-    BlobId, BlobSource, CommitRef, EntryUri, MemoryItem, Role, Signal, StoreError, StoreWrite,
-    WriteContent, WriteOutcome, blocking::blocking, service::*, store::check_key,
+    BlobId, BlobSource, CommitRef, EntryUri, MemoryItem, Role, Signal, StoreError, StoreResult,
+    StoreWrite, WriteContent, WriteOutcome, blocking::blocking, service::*, store::check_key,
 };
 
 impl CapsuleHandle {
@@ -18,7 +18,7 @@ impl CapsuleHandle {
         }
     }
 
-    pub async fn write(&self, request: WriteRequest) -> Result<WriteResponse, StoreError> {
+    pub async fn write(&self, request: WriteRequest) -> StoreResult<WriteResponse> {
         let mode = request.mode.or(request.patch.is_some().then_some(WriteMode::Patch));
         let action = match mode {
             Some(WriteMode::Create) => "write.create",
@@ -37,7 +37,7 @@ impl CapsuleHandle {
         &self,
         mode: Option<WriteMode>,
         request: WriteRequest,
-    ) -> Result<StoreWrite, StoreError> {
+    ) -> StoreResult<StoreWrite> {
         let uri = EntryUri::parse(&request.uri)?;
         let content = match (mode, request.content, request.patch) {
             (Some(WriteMode::Patch), None, Some(steps)) => Ok(WriteContent::Patch(steps)),
@@ -63,7 +63,7 @@ impl CapsuleHandle {
     }
 
     /// Writes an entry. The store writes its audit line together with the change.
-    pub async fn put(&self, write: StoreWrite) -> Result<WriteOutcome, StoreError> {
+    pub async fn put(&self, write: StoreWrite) -> StoreResult<WriteOutcome> {
         let uri = write.uri.clone();
         let (action, bytes) = (write.content.action(), write.content.bytes());
         let entries = self.entries.clone();
@@ -82,7 +82,7 @@ impl CapsuleHandle {
     }
 
     /// Writes an old version again, as a new one.
-    pub async fn restore(&self, request: RestoreRequest) -> Result<WriteResponse, StoreError> {
+    pub async fn restore(&self, request: RestoreRequest) -> StoreResult<WriteResponse> {
         let RestoreRequest { uri, version, if_version } = request;
         let work = move |entries: ScopedStore, uri| async move {
             entries.require(Role::Writer, "restore versions")?;
@@ -93,7 +93,7 @@ impl CapsuleHandle {
         self.audited_at("restore", &uri, work, AuditNote::recorded).await
     }
 
-    pub async fn delete(&self, request: DeleteRequest) -> Result<DeleteResponse, StoreError> {
+    pub async fn delete(&self, request: DeleteRequest) -> StoreResult<DeleteResponse> {
         let DeleteRequest { uri, if_version } = request;
         let work = move |entries: ScopedStore, uri| async move {
             entries.require(Role::Owner, "delete entries")?;
@@ -105,7 +105,7 @@ impl CapsuleHandle {
     }
 
     /// What was deleted and can be restored.
-    pub async fn deleted(&self, _: DeletedRequest) -> Result<DeletedResponse, StoreError> {
+    pub async fn deleted(&self, _: DeletedRequest) -> StoreResult<DeletedResponse> {
         let work = |entries: ScopedStore| async move {
             entries.require(Role::Writer, "list deleted entries")?;
             let deleted = entries.store.deleted(&entries.access.scope).await?;
@@ -114,7 +114,7 @@ impl CapsuleHandle {
         self.audited("trash.list", work, AuditNote::plain).await
     }
 
-    pub async fn purge(&self, request: PurgeRequest) -> Result<PurgeResponse, StoreError> {
+    pub async fn purge(&self, request: PurgeRequest) -> StoreResult<PurgeResponse> {
         let work = |entries: ScopedStore, uri| async move {
             entries.require(Role::Owner, "purge entries")?;
             entries.reach(&uri, None).await?;
@@ -125,10 +125,7 @@ impl CapsuleHandle {
         self.audited_at("purge", &request.uri, work, AuditNote::recorded).await
     }
 
-    pub async fn collect_blobs(
-        &self,
-        _: CollectBlobsRequest,
-    ) -> Result<CollectBlobsResponse, StoreError> {
+    pub async fn collect_blobs(&self, _: CollectBlobsRequest) -> StoreResult<CollectBlobsResponse> {
         let work = |entries: ScopedStore| async move {
             entries.require(Role::Owner, "collect blobs")?;
             let collection = entries.store.collect_blobs().await?;
@@ -138,10 +135,7 @@ impl CapsuleHandle {
         self.audited("blob.collect", work, note).await
     }
 
-    pub async fn add_scheme(
-        &self,
-        request: AddSchemeRequest,
-    ) -> Result<SchemeResponse, StoreError> {
+    pub async fn add_scheme(&self, request: AddSchemeRequest) -> StoreResult<SchemeResponse> {
         let work = |entries: ScopedStore| async move {
             entries.require_whole_owner("add schemes")?;
             let scheme = request.scheme.name.clone();
@@ -151,10 +145,7 @@ impl CapsuleHandle {
         self.audited("scheme.add", work, AuditNote::recorded).await
     }
 
-    pub async fn remove_scheme(
-        &self,
-        request: RemoveSchemeRequest,
-    ) -> Result<SchemeResponse, StoreError> {
+    pub async fn remove_scheme(&self, request: RemoveSchemeRequest) -> StoreResult<SchemeResponse> {
         let RemoveSchemeRequest { name: scheme } = request;
         let work = |entries: ScopedStore| async move {
             entries.require_whole_owner("remove schemes")?;
@@ -164,10 +155,7 @@ impl CapsuleHandle {
         self.audited("scheme.remove", work, AuditNote::recorded).await
     }
 
-    pub async fn send_signal(
-        &self,
-        request: SendSignalRequest,
-    ) -> Result<SignalResponse, StoreError> {
+    pub async fn send_signal(&self, request: SendSignalRequest) -> StoreResult<SignalResponse> {
         let address = request.uri.as_deref().map(EntryUri::parse).transpose();
         let (entries, uri) = (self.entries.clone(), address.clone().ok().flatten());
         let work = async move {
@@ -189,7 +177,7 @@ impl CapsuleHandle {
     pub async fn poll_signals(
         &self,
         request: PollSignalsRequest,
-    ) -> Result<PollSignalsResponse, StoreError> {
+    ) -> StoreResult<PollSignalsResponse> {
         let work = |entries: ScopedStore| async move {
             let scope = &entries.access.scope;
             let page = entries.store.poll_signals(&request, scope, &entries.by.author).await?;
@@ -201,7 +189,7 @@ impl CapsuleHandle {
     pub async fn acknowledge(
         &self,
         request: AcknowledgeRequest,
-    ) -> Result<AcknowledgeResponse, StoreError> {
+    ) -> StoreResult<AcknowledgeResponse> {
         let AcknowledgeRequest { signal: acknowledged } = request;
         let work = |entries: ScopedStore| async move {
             entries.store.acknowledge(&acknowledged, &entries.by.author).await?;
@@ -210,10 +198,7 @@ impl CapsuleHandle {
         self.audited("signal.ack", work, AuditNote::plain).await
     }
 
-    pub async fn memory_get(
-        &self,
-        request: MemoryGetRequest,
-    ) -> Result<MemoryGetResponse, StoreError> {
+    pub async fn memory_get(&self, request: MemoryGetRequest) -> StoreResult<MemoryGetResponse> {
         let MemoryGetRequest { key } = request;
         let work = |entries: ScopedStore| async move {
             check_key(&key)?;
@@ -227,10 +212,7 @@ impl CapsuleHandle {
         self.audited("memory.get", work, note).await
     }
 
-    pub async fn memory_set(
-        &self,
-        request: MemorySetRequest,
-    ) -> Result<MemorySetResponse, StoreError> {
+    pub async fn memory_set(&self, request: MemorySetRequest) -> StoreResult<MemorySetResponse> {
         let MemorySetRequest { key, value } = request;
         let work = |entries: ScopedStore| async move {
             entries.store.change_memory(&key, Some(value), &entries.by).await?;
@@ -242,7 +224,7 @@ impl CapsuleHandle {
     pub async fn memory_delete(
         &self,
         request: MemoryDeleteRequest,
-    ) -> Result<MemoryDeleteResponse, StoreError> {
+    ) -> StoreResult<MemoryDeleteResponse> {
         let MemoryDeleteRequest { key } = request;
         let work = |entries: ScopedStore| async move {
             entries.store.change_memory(&key, None, &entries.by).await?;
@@ -251,10 +233,7 @@ impl CapsuleHandle {
         self.audited("memory.delete", work, AuditNote::recorded).await
     }
 
-    pub async fn memory_list(
-        &self,
-        _: MemoryListRequest,
-    ) -> Result<MemoryItemsResponse, StoreError> {
+    pub async fn memory_list(&self, _: MemoryListRequest) -> StoreResult<MemoryItemsResponse> {
         let work = |entries: ScopedStore| async move {
             Ok(MemoryItemsResponse { capsule: entries.id(), items: entries.memory().await? })
         };
@@ -265,7 +244,7 @@ impl CapsuleHandle {
     pub async fn memory_search(
         &self,
         request: MemorySearchRequest,
-    ) -> Result<MemoryItemsResponse, StoreError> {
+    ) -> StoreResult<MemoryItemsResponse> {
         let words: Vec<String> = request.query.split_whitespace().map(str::to_lowercase).collect();
         let work = |entries: ScopedStore| async move {
             if words.is_empty() {
@@ -283,7 +262,7 @@ impl CapsuleHandle {
     }
 }
 
-fn blob_source(blob: WriteBlob) -> Result<BlobSource, StoreError> {
+fn blob_source(blob: WriteBlob) -> StoreResult<BlobSource> {
     Ok(match blob {
         WriteBlob::Bytes { data, mime } => {
             let bytes = STANDARD.decode(data).map_err(|error| {

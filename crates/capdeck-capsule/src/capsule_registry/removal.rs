@@ -1,22 +1,22 @@
 //! Taking a capsule away: aside, from where it can be put back by hand, or for good.
 
 use super::{AuditSubject, CapsuleRegistry, CapsuleRegistryInner};
-use crate::{CapsuleInfo, StoreError, StoreFactory};
+use crate::{CapsuleInfo, StoreError, StoreFactory, StoreResult};
 
 impl CapsuleRegistry {
     /// Takes a capsule and its shares away. It is set aside and can be put back by hand.
-    pub async fn delete(&self, id: &str) -> Result<CapsuleInfo, StoreError> {
+    pub async fn delete(&self, id: &str) -> StoreResult<CapsuleInfo> {
         let now = self.inner.options.clock.now();
         self.remove_capsule(id, "capsule.delete", move |stores, id| stores.set_aside(id, now)).await
     }
 
     /// Takes a capsule and its shares away for good: entries, versions, memory, signals and its own audit.
-    pub async fn purge(&self, id: &str) -> Result<CapsuleInfo, StoreError> {
+    pub async fn purge(&self, id: &str) -> StoreResult<CapsuleInfo> {
         self.remove_capsule(id, "capsule.purge", |stores, id| stores.purge(id)).await
     }
 
     /// Removes for good what [`Self::delete`] kept of capsules that had this id. Returns how many there were.
-    pub async fn purge_deleted(&self, id: &str) -> Result<usize, StoreError> {
+    pub async fn purge_deleted(&self, id: &str) -> StoreResult<usize> {
         // Where there was no such capsule there is nothing to change and no name for the trail.
         if self.inner.stores.count_set_aside(id)? == 0 {
             return Err(StoreError::CapsuleNotFound { name: id.to_owned() });
@@ -32,8 +32,8 @@ impl CapsuleRegistry {
         &self,
         id: &str,
         action: &'static str,
-        remove: impl FnOnce(&dyn StoreFactory, &str) -> Result<(), StoreError> + Send + 'static,
-    ) -> Result<CapsuleInfo, StoreError> {
+        remove: impl FnOnce(&dyn StoreFactory, &str) -> StoreResult<()> + Send + 'static,
+    ) -> StoreResult<CapsuleInfo> {
         let info = self.find(id)?;
         let open = self.inner.open.lock().remove(&info.id);
         if let Some(store) = open.as_ref().and_then(|cell| cell.get()) {

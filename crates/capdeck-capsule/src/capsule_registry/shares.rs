@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{AuditSubject, CapsuleRegistry, CapsuleRegistryInner, on_disk};
 use crate::{
-    CapsuleInfo, Share, ShareToken, StoreError,
+    CapsuleInfo, Share, ShareToken, StoreError, StoreResult,
     capsule_info::new_uid,
     service::AddShareRequest,
     share::{self, ShareRecord},
@@ -16,7 +16,7 @@ impl CapsuleRegistry {
         &self,
         id: &str,
         new: AddShareRequest,
-    ) -> Result<(Share, ShareToken), StoreError> {
+    ) -> StoreResult<(Share, ShareToken)> {
         let capsule = self.find(id)?;
         let now = self.inner.options.clock.now();
         let (record, token) = ShareRecord::create(&capsule, new, &self.author, now)?;
@@ -33,7 +33,7 @@ impl CapsuleRegistry {
     }
 
     /// The shares of a capsule, those that are over included.
-    pub fn shares(&self, id: &str) -> Result<Vec<Share>, StoreError> {
+    pub fn shares(&self, id: &str) -> StoreResult<Vec<Share>> {
         let capsule = self.find(id)?;
         let uses = self.inner.share_uses.lock();
         let with_use = |mut share: Share| {
@@ -50,7 +50,7 @@ impl CapsuleRegistry {
     }
 
     /// Revokes a share; its token opens nothing from now on.
-    pub async fn revoke_share(&self, share: &str) -> Result<(), StoreError> {
+    pub async fn revoke_share(&self, share: &str) -> StoreResult<()> {
         let id = share.to_owned();
         // The name in a request is no name for the trail until there is such a share.
         let change = move |inner: &CapsuleRegistryInner, subject: &mut AuditSubject| {
@@ -102,8 +102,8 @@ impl CapsuleRegistryInner {
     /// Changes the shares, and writes down with them when they were last used. Blocks.
     fn change_shares<R>(
         &self,
-        change: impl FnOnce(&mut Vec<ShareRecord>) -> Result<R, StoreError>,
-    ) -> Result<R, StoreError> {
+        change: impl FnOnce(&mut Vec<ShareRecord>) -> StoreResult<R>,
+    ) -> StoreResult<R> {
         let uses = self.share_uses.lock().clone();
         self.shares.change(&self.disk, |shares| {
             for ShareRecord { share, .. } in shares.iter_mut() {
@@ -116,7 +116,7 @@ impl CapsuleRegistryInner {
     /// Gives a uid to capsules of version 0.1, once, and binds their shares to it. The id of a capsule may be used again
     /// once it is gone, the uid may not. A share that is older than the capsule of its id was made for an earlier one and
     /// stays without a capsule.
-    pub(super) fn identify_capsules(&self) -> Result<(), StoreError> {
+    pub(super) fn identify_capsules(&self) -> StoreResult<()> {
         if self.boxes.all().iter().any(|capsule| capsule.uid.is_empty()) {
             self.boxes.change(&self.disk, |capsules| {
                 let unknown = capsules.iter_mut().filter(|capsule| capsule.uid.is_empty());

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{engine::StoreEngine, layout::CapsuleLayout};
-use crate::{BlobCollection, BlobContent, BlobId, EntryUri, StoreError};
+use crate::{BlobCollection, BlobContent, BlobId, EntryUri, StoreError, StoreResult};
 
 /// Blobs younger than this are kept: the entry they belong to may still be on its way.
 const MIN_BLOB_AGE: Duration = Duration::from_secs(60);
@@ -20,7 +20,7 @@ impl StoreEngine {
         &self,
         uri: &EntryUri,
         version: Option<u64>,
-    ) -> Result<BlobContent, StoreError> {
+    ) -> StoreResult<BlobContent> {
         let entry = self.read(uri, version)?;
         let not_found = || StoreError::invalid("blob", format!("`{uri}` has no blob"));
         let reference = entry.meta.blob.ok_or_else(not_found)?;
@@ -38,7 +38,7 @@ impl StoreEngine {
     }
 
     /// Removes blobs that no file of any entry names.
-    pub(crate) fn collect_blobs(&self) -> Result<BlobCollection, StoreError> {
+    pub(crate) fn collect_blobs(&self) -> StoreResult<BlobCollection> {
         self.files.writable()?;
         let _alone = self.blobs_in_use.write();
         let used = used_blobs(&self.files.layout)?;
@@ -65,7 +65,7 @@ impl StoreEngine {
 
 /// The blobs that any file of an entry names. Every file counts, not only those that are entries now: one whose scheme is
 /// not declared at the moment, or that is damaged, may be repaired tomorrow and would miss its blob.
-fn used_blobs(layout: &CapsuleLayout) -> Result<HashSet<BlobId>, StoreError> {
+fn used_blobs(layout: &CapsuleLayout) -> StoreResult<HashSet<BlobId>> {
     let mut used = HashSet::new();
     let mut folders: Vec<PathBuf> = HOLDING_ENTRIES.map(|name| layout.root().join(name)).into();
     while let Some(folder) = folders.pop() {

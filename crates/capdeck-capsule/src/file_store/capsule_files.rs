@@ -28,7 +28,7 @@ use super::{
     signal_log::SignalLog,
 };
 use crate::{
-    AuditLogLine, ChangeAuthor, EntryUri, Scheme, StoreError, StoreMode, StoreOptions,
+    AuditLogLine, ChangeAuthor, EntryUri, Scheme, StoreError, StoreMode, StoreOptions, StoreResult,
     audit::ChainedAuditLog, signal::Signal,
 };
 
@@ -106,7 +106,7 @@ enum WriterTurn {
 
 impl CapsuleFiles {
     /// Opens the files of a capsule and finishes what an earlier process left half done.
-    pub(super) fn open(root: &Path, options: StoreOptions) -> Result<Self, StoreError> {
+    pub(super) fn open(root: &Path, options: StoreOptions) -> StoreResult<Self> {
         let layout = CapsuleLayout::new(root.to_owned());
         let disk = StoreDisk::new(layout.folder("tmp"), options.durability);
         let journal = StoreJournal::new(root, layout.folder("journal"), options.durability);
@@ -133,7 +133,7 @@ impl CapsuleFiles {
         Ok(Self { layout, disk, options, signals, audit, journal, queue, stripes })
     }
 
-    pub(super) fn writable(&self) -> Result<(), StoreError> {
+    pub(super) fn writable(&self) -> StoreResult<()> {
         match self.options.mode {
             StoreMode::ReadWrite => Ok(()),
             StoreMode::ReadOnly => Err(StoreError::ReadOnly),
@@ -147,7 +147,7 @@ impl CapsuleFiles {
         self.stripes.get(hash as usize % STRIPES).unwrap_or_else(|| &self.stripes[0])
     }
 
-    pub(super) fn make_folder_of(&self, path: &Path) -> Result<(), StoreError> {
+    pub(super) fn make_folder_of(&self, path: &Path) -> StoreResult<()> {
         self.layout.check_file(path)?;
         let Some(folder) = path.parent().filter(|folder| !folder.exists()) else { return Ok(()) };
         let what = format!("make the folder `{}`", self.layout.display_path(folder));
@@ -161,7 +161,7 @@ impl CapsuleFiles {
         bytes: serde_json::Result<Vec<u8>>,
         line: AuditLogLine,
         what: &'static str,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         self.make_folder_of(&to)?;
         let failed = || StoreError::io(what);
         let bytes = bytes.map_err(io::Error::other).map_err(failed())?;
@@ -181,7 +181,7 @@ impl CapsuleFiles {
         version: u64,
         scheme: &Scheme,
         steps: &mut Vec<FileStep>,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         let (from, to) =
             (self.layout.current(uri, scheme), self.layout.version(uri, version, scheme.format));
         self.make_folder_of(&to.body)?;
@@ -199,7 +199,7 @@ impl CapsuleFiles {
         &self,
         by: &ChangeAuthor,
         action: &'static str,
-    ) -> Result<AuditLogLine, StoreError> {
+    ) -> StoreResult<AuditLogLine> {
         let mut id = [0_u8; CHANGE_ID_BYTES];
         getrandom::fill(&mut id)
             .map_err(|error| StoreError::io("name the change")(io::Error::other(error)))?;
@@ -212,7 +212,7 @@ impl CapsuleFiles {
     }
 
     /// A change that was made and whose line could not be written: in strict mode its caller has to know.
-    pub(super) fn require_line(&self, unrecorded: Option<io::Error>) -> Result<(), StoreError> {
+    pub(super) fn require_line(&self, unrecorded: Option<io::Error>) -> StoreResult<()> {
         self.options.audit.check_recorded(unrecorded.map_or(Ok(()), Err))
     }
 

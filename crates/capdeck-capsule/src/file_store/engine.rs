@@ -24,7 +24,8 @@ use super::{
     version_files::{LoadedVersion, VersionIntegrity},
 };
 use crate::{
-    ChangeEvent, ChangeKind, Entry, EntryMeta, EntryUri, Scheme, StoreError, StoreOptions, scheme,
+    ChangeEvent, ChangeKind, Entry, EntryMeta, EntryUri, Scheme, StoreError, StoreOptions,
+    StoreResult, scheme,
 };
 
 /// Changes that a slow subscriber may lie behind.
@@ -37,7 +38,7 @@ pub(crate) struct StoreEngine {
     pub(super) index: LiveIndex,
     pub(super) changes: broadcast::Sender<ChangeEvent>,
     pub(super) recent: EntryCache,
-    /// Held for reading by writes, so that blobs are collected only while none is added.
+    /// Held for reading by whatever adds, moves or removes files of entries: blobs are collected while nothing does.
     pub(super) blobs_in_use: RwLock<()>,
     pub(super) used: UsedBytes,
     /// The data folder's lock, which must outlive every write.
@@ -66,7 +67,7 @@ impl UsedBytes {
 
 impl StoreEngine {
     /// Opens the capsule in a folder, which is made when it is not there.
-    pub(crate) fn open(root: &Path, options: StoreOptions) -> Result<Self, StoreError> {
+    pub(crate) fn open(root: &Path, options: StoreOptions) -> StoreResult<Self> {
         let files = CapsuleFiles::open(root, options)?;
         let schemes = schemes_file::load(&files.layout, &files.options.schemes)?;
         let engine = Self {
@@ -95,7 +96,7 @@ impl StoreEngine {
         Ok(engine)
     }
 
-    pub(crate) fn scheme(&self, uri: &EntryUri) -> Result<Scheme, StoreError> {
+    pub(crate) fn scheme(&self, uri: &EntryUri) -> StoreResult<Scheme> {
         scheme::find(&self.state.read().schemes, uri.scheme()).cloned()
     }
 
@@ -104,7 +105,7 @@ impl StoreEngine {
     }
 
     /// An entry in a version, the current one if none is named.
-    pub(crate) fn read(&self, uri: &EntryUri, version: Option<u64>) -> Result<Entry, StoreError> {
+    pub(crate) fn read(&self, uri: &EntryUri, version: Option<u64>) -> StoreResult<Entry> {
         if let Some(entry) = self.recent.get(uri, version) {
             return Ok(entry);
         }
@@ -123,7 +124,7 @@ impl StoreEngine {
     }
 
     /// The current version; `None` when there is no file.
-    fn read_current(&self, uri: &EntryUri, scheme: &Scheme) -> Result<Option<Entry>, StoreError> {
+    fn read_current(&self, uri: &EntryUri, scheme: &Scheme) -> StoreResult<Option<Entry>> {
         let files = self.files.layout.current(uri, scheme);
         match self.files.layout.load(uri, &files, scheme.format)? {
             // The two files of a JSON entry are replaced one after the other; wait for the writer.
@@ -140,18 +141,14 @@ impl StoreEngine {
     }
 
     /// The current version, read by the one who holds its lock.
-    pub(super) fn read_quiet(
-        &self,
-        uri: &EntryUri,
-        scheme: &Scheme,
-    ) -> Result<Option<Entry>, StoreError> {
+    pub(super) fn read_quiet(&self, uri: &EntryUri, scheme: &Scheme) -> StoreResult<Option<Entry>> {
         let files = self.files.layout.current(uri, scheme);
         let loaded = self.files.layout.load(uri, &files, scheme.format)?;
         Ok(loaded.map(LoadedVersion::into_found))
     }
 
     /// All kept versions, oldest first.
-    pub(crate) fn history(&self, uri: &EntryUri) -> Result<Vec<EntryMeta>, StoreError> {
+    pub(crate) fn history(&self, uri: &EntryUri) -> StoreResult<Vec<EntryMeta>> {
         let scheme = self.scheme(uri)?;
         let not_found = || StoreError::NotFound { uri: uri.clone(), version: None };
         let _entry = self.files.stripe(&uri.folded()).lock();
@@ -170,11 +167,7 @@ impl StoreEngine {
     }
 
     /// The numbers of the versions in an entry's history folder, in order.
-    pub(crate) fn kept_versions(
-        &self,
-        uri: &EntryUri,
-        scheme: &Scheme,
-    ) -> Result<Vec<u64>, StoreError> {
+    pub(crate) fn kept_versions(&self, uri: &EntryUri, scheme: &Scheme) -> StoreResult<Vec<u64>> {
         let folder = self.files.layout.history_folder(uri);
         self.files.layout.check_folder(&folder)?;
         let listed = capdeck_storage::list_folder(&folder);
@@ -198,7 +191,7 @@ impl StoreEngine {
         meta: &EntryMeta,
         exists: bool,
         blob: usize,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         let limits = &self.files.options.limits;
         if !exists && self.state.read().entries.len() as u64 >= limits.entries {
             return Err(StoreError::QuotaExceeded { what: "entries", most: limits.entries });
@@ -209,7 +202,7 @@ impl StoreEngine {
         Ok(())
     }
 
-    fn used(&self) -> Result<u64, StoreError> {
+    fn used(&self) -> StoreResult<u64> {
         if let Some(used) = self.used.0.get() {
             return Ok(used.load(Ordering::Relaxed));
         }

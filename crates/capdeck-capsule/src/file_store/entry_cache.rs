@@ -67,7 +67,6 @@ impl FileIdentity {
     }
 }
 
-/// An entry with the files it was read from.
 #[derive(Debug)]
 struct CachedEntry {
     entry: Entry,

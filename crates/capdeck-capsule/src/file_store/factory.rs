@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 
 use super::{FileStore, StoreDisk};
-use crate::{Store, StoreError, StoreFactory, StoreMode, StoreOptions};
+use crate::{Store, StoreError, StoreFactory, StoreMode, StoreOptions, StoreResult};
 
 const REMOVE_DELETED: &str = "remove what was kept of the capsule";
 
@@ -55,7 +55,7 @@ impl FileStoreFactory {
     }
 
     /// The folders in `deleted/` of capsules that had this id, whose names end with when that was.
-    fn deleted_folders(&self, id: &str) -> Result<Vec<PathBuf>, StoreError> {
+    fn deleted_folders(&self, id: &str) -> StoreResult<Vec<PathBuf>> {
         let is_time = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         let mut kept = Vec::new();
         let listed = list_folder(&self.folder.join("deleted"));
@@ -71,7 +71,7 @@ impl FileStoreFactory {
 }
 
 impl StoreFactory for FileStoreFactory {
-    fn create(&self, id: &str, now: Timestamp) -> Result<(), StoreError> {
+    fn create(&self, id: &str, now: Timestamp) -> StoreResult<()> {
         // A deletion that did not end leaves a folder without a record. No other capsule takes it over.
         if self.place(id).exists() {
             self.move_aside(id, now).map_err(StoreError::io("set an earlier folder aside"))?;
@@ -86,7 +86,7 @@ impl StoreFactory for FileStoreFactory {
         }
     }
 
-    fn open(&self, id: &str) -> Result<Arc<dyn Store>, StoreError> {
+    fn open(&self, id: &str) -> StoreResult<Arc<dyn Store>> {
         let folder = Self::root(&self.folder, id);
         if !folder.is_dir() {
             return Err(StoreError::FolderMissing { id: id.to_owned(), folder });
@@ -99,19 +99,19 @@ impl StoreFactory for FileStoreFactory {
         Ok(Arc::new(FileStore::open(&folder, self.options.clone(), lock)?))
     }
 
-    fn set_aside(&self, id: &str, now: Timestamp) -> Result<(), StoreError> {
+    fn set_aside(&self, id: &str, now: Timestamp) -> StoreResult<()> {
         removed(self.move_aside(id, now))
     }
 
-    fn purge(&self, id: &str) -> Result<(), StoreError> {
+    fn purge(&self, id: &str) -> StoreResult<()> {
         removed(self.disk.erase(&self.place(id)))
     }
 
-    fn count_set_aside(&self, id: &str) -> Result<usize, StoreError> {
+    fn count_set_aside(&self, id: &str) -> StoreResult<usize> {
         self.deleted_folders(id).map(|kept| kept.len())
     }
 
-    fn purge_set_aside(&self, id: &str) -> Result<usize, StoreError> {
+    fn purge_set_aside(&self, id: &str) -> StoreResult<usize> {
         let kept = self.deleted_folders(id)?;
         for folder in &kept {
             self.disk.erase(folder).map_err(StoreError::io(REMOVE_DELETED))?;
@@ -121,7 +121,7 @@ impl StoreFactory for FileStoreFactory {
 }
 
 /// The folder may have been removed by hand before.
-fn removed(result: io::Result<()>) -> Result<(), StoreError> {
+fn removed(result: io::Result<()>) -> StoreResult<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         result => result.map_err(StoreError::io("remove the folder of the capsule")),

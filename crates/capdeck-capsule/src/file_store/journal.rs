@@ -48,7 +48,6 @@ pub(super) struct LeftoverJournal {
     bytes: Vec<u8>,
 }
 
-/// Where journals are.
 #[derive(Debug, Clone)]
 struct JournalFolder {
     /// The capsule's.

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::AuditLogLine;
 
-/// A change of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct JournalChange<'a> {
     /// Below the capsule's folder.
@@ -19,7 +18,6 @@ pub(super) struct JournalChange<'a> {
     pub(super) change: FileOperation<'a>,
 }
 
-/// What becomes of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FileOperation<'a> {
     Put(&'a [u8]),
@@ -52,7 +50,6 @@ enum ChangeLine {
     Audit { bytes: usize },
 }
 
-/// A record as bytes.
 pub(super) fn encode<'a>(
     at: Timestamp,
     changes: &[JournalChange<'_>],

@@ -10,7 +10,7 @@ use std::{
 };
 
 use crate::{
-    BlobId, EntryUri, MemoryOwner, StoreError,
+    BlobId, EntryUri, MemoryOwner, StoreError, StoreResult,
     scheme::{BodyFormat, Scheme, SchemeOrigin},
 };
 
@@ -58,7 +58,6 @@ impl CapsuleLayout {
         self.root.join(name)
     }
 
-    /// The folders that every capsule has.
     pub(crate) fn folders(&self) -> Vec<PathBuf> {
         [
             "knowledge",
@@ -127,16 +126,16 @@ impl CapsuleLayout {
     }
 
     /// Refuses a path that leads through a link, or to anything but an ordinary file or nothing.
-    pub(crate) fn check_file(&self, path: &Path) -> Result<(), StoreError> {
+    pub(crate) fn check_file(&self, path: &Path) -> StoreResult<()> {
         self.check_path(path, PathKind::File)
     }
 
     /// Refuses a path that leads through a link, or to anything but a folder or nothing.
-    pub(crate) fn check_folder(&self, path: &Path) -> Result<(), StoreError> {
+    pub(crate) fn check_folder(&self, path: &Path) -> StoreResult<()> {
         self.check_path(path, PathKind::Folder)
     }
 
-    fn check_path(&self, path: &Path, kind: PathKind) -> Result<(), StoreError> {
+    fn check_path(&self, path: &Path, kind: PathKind) -> StoreResult<()> {
         let Ok(below) = path.strip_prefix(&self.root) else {
             let path = path.display().to_string();
             return Err(StoreError::UnsafePath { path, found: "it is outside" });

@@ -3,9 +3,11 @@
 use std::{fs, io};
 
 use super::capsule_files::CapsuleFiles;
-use crate::{AuditLogLine, ChangeAuthor, MemoryMap, MemoryOwner, StoreError, store::check_key};
+use crate::{
+    AuditLogLine, ChangeAuthor, MemoryMap, MemoryOwner, StoreError, StoreResult, store::check_key,
+};
 
-pub(super) fn load(files: &CapsuleFiles, owner: &MemoryOwner) -> Result<MemoryMap, StoreError> {
+pub(super) fn load(files: &CapsuleFiles, owner: &MemoryOwner) -> StoreResult<MemoryMap> {
     let path = files.layout.memory(owner);
     files.layout.check_file(&path)?;
     let failed = || StoreError::io("read the memory");
@@ -21,7 +23,7 @@ pub(super) fn change(
     key: &str,
     value: Option<String>,
     by: &ChangeAuthor,
-) -> Result<(), StoreError> {
+) -> StoreResult<()> {
     files.writable()?;
     check_key(key)?;
     let (owner, limits) = (by.author.owner(), &files.options.limits);
@@ -54,7 +56,7 @@ pub(super) fn change(
 }
 
 /// Names of clients are free to choose, so their number must end somewhere.
-fn check_room(files: &CapsuleFiles) -> Result<(), StoreError> {
+fn check_room(files: &CapsuleFiles) -> StoreResult<()> {
     let most = files.options.limits.memories;
     let folder = fs::read_dir(files.layout.folder("memory"));
     let count = folder.map_err(StoreError::io("read the memories"))?.count() as u64;

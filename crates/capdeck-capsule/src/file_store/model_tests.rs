@@ -313,3 +313,22 @@ fn outcomes(model: &Model, order: &[(&Operation, bool)], has_crashed: bool) -> V
     }
     possible
 }
+
+#[test]
+fn blobs_are_collected_beside_deletions() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = open(folder.path());
+    thread::scope(|scope| {
+        let deleting = scope.spawn(|| {
+            for _ in 0..50 {
+                perform(&engine, &Operation::Attach(1, 2)).unwrap();
+                perform(&engine, &Operation::Delete(1)).unwrap();
+            }
+            perform(&engine, &Operation::Purge(1)).unwrap();
+        });
+        while !deleting.is_finished() {
+            perform(&engine, &Operation::Collect).unwrap();
+        }
+        deleting.join().unwrap();
+    });
+}

@@ -16,7 +16,7 @@ use super::{
     journal_record::{FileOperation, JournalRecord},
     layout::CapsuleLayout,
 };
-use crate::{AuditLogLine, StoreError, audit::ChainedAuditLog};
+use crate::{AuditLogLine, StoreError, StoreResult, audit::ChainedAuditLog};
 
 /// What a file is to be in the end.
 enum RecoveredFile<'a> {
@@ -39,7 +39,7 @@ pub(super) fn recover(
     journal: &StoreJournal,
     disk: &StoreDisk,
     audit: &ChainedAuditLog,
-) -> Result<(), StoreError> {
+) -> StoreResult<()> {
     let failed = || StoreError::io("go through the journal of what was written last");
     let left = journal.leftover_journals().map_err(failed())?;
     if left.is_empty() {
@@ -72,7 +72,7 @@ fn make_again(
     layout: &CapsuleLayout,
     disk: &StoreDisk,
     records: &[JournalRecord<'_>],
-) -> Result<usize, StoreError> {
+) -> StoreResult<usize> {
     let mut remade = 0;
     for (path, (at, last)) in in_the_end(records) {
         let Some(path) = place(layout, path) else {

@@ -14,7 +14,9 @@ use super::{
     scan,
     write_entry::change_signal,
 };
-use crate::{AuditLogLine, ChangeAuthor, ChangeKind, DeletedEntry, EntryUri, Scheme, StoreError};
+use crate::{
+    AuditLogLine, ChangeAuthor, ChangeKind, DeletedEntry, EntryUri, Scheme, StoreError, StoreResult,
+};
 
 /// What is kept of an entry that is gone: `trash/<scheme>/<path>.json`. Its versions stay in the history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +34,7 @@ impl StoreEngine {
         uri: &EntryUri,
         if_version: Option<u64>,
         by: &ChangeAuthor,
-    ) -> Result<DeletedEntry, StoreError> {
+    ) -> StoreResult<DeletedEntry> {
         self.files.writable()?;
         let scheme = self.scheme(uri)?;
         let _entry = self.files.stripe(&uri.folded()).lock();
@@ -51,7 +53,7 @@ impl StoreEngine {
         Ok(deleted)
     }
 
-    pub(crate) fn purge(&self, uri: &EntryUri, by: &ChangeAuthor) -> Result<(), StoreError> {
+    pub(crate) fn purge(&self, uri: &EntryUri, by: &ChangeAuthor) -> StoreResult<()> {
         self.files.writable()?;
         let scheme = self.scheme(uri)?;
         let _entry = self.files.stripe(&uri.folded()).lock();
@@ -77,8 +79,10 @@ impl StoreEngine {
         version: u64,
         by: &ChangeAuthor,
         mut job: CommitJob,
-    ) -> Result<(DeletedEntry, Option<io::Error>), StoreError> {
+    ) -> StoreResult<(DeletedEntry, Option<io::Error>)> {
         let failed = || StoreError::io(format!("delete `{uri}`"));
+        // A file that moves while blobs are collected would be read in neither place.
+        let _blobs = self.blobs_in_use.read();
         let (deleted_by, deleted_at) = (by.author.written_by(), self.files.options.clock.now());
         let deleted = DeletedEntry { uri: uri.clone(), version, deleted_by, deleted_at };
         let is_purged = kind == ChangeKind::Purged;
@@ -112,8 +116,9 @@ impl StoreEngine {
     }
 
     /// Removes all files of a purged entry, its tombstone last.
-    pub(super) fn finish_purge(&self, uri: &EntryUri, scheme: &Scheme) -> Result<(), StoreError> {
+    pub(super) fn finish_purge(&self, uri: &EntryUri, scheme: &Scheme) -> StoreResult<()> {
         let failed = || StoreError::io(format!("remove all of `{uri}`"));
+        let _blobs = self.blobs_in_use.read();
         let current = self.files.layout.current(uri, scheme);
         let history = self.files.layout.history_folder(uri);
         self.files.layout.check_folder(&history)?;

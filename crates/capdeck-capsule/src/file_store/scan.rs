@@ -32,7 +32,6 @@ const PARALLEL_SCAN_THRESHOLD: usize = 200;
 const MAX_SCAN_THREADS: usize = 4;
 const NO_ENTRY: &str = "it is no entry of this scheme";
 
-/// What was found.
 #[derive(Debug, Default)]
 pub(super) struct ScanResult {
     pub(super) entries: Vec<EntryMeta>,

@@ -3,13 +3,13 @@
 use std::io;
 
 use super::{engine::StoreEngine, layout::CapsuleLayout};
-use crate::{AuditLogLine, ChangeAuthor, Scheme, StoreError, scheme::SchemeOrigin};
+use crate::{AuditLogLine, ChangeAuthor, Scheme, StoreError, StoreResult, scheme::SchemeOrigin};
 
 /// The lock of the file. No entry has such a name.
 const SCHEMES_STRIPE: &str = "schemes.json";
 
 /// All schemes of a capsule: the built-in ones, those of the registry, its own.
-pub(super) fn load(layout: &CapsuleLayout, registry: &[Scheme]) -> Result<Vec<Scheme>, StoreError> {
+pub(super) fn load(layout: &CapsuleLayout, registry: &[Scheme]) -> StoreResult<Vec<Scheme>> {
     let mut known = Scheme::builtin();
     for scheme in registry {
         scheme.check(&known)?;
@@ -30,7 +30,7 @@ pub(super) fn load(layout: &CapsuleLayout, registry: &[Scheme]) -> Result<Vec<Sc
 }
 
 impl StoreEngine {
-    pub(crate) fn add_scheme(&self, scheme: Scheme, by: &ChangeAuthor) -> Result<(), StoreError> {
+    pub(crate) fn add_scheme(&self, scheme: Scheme, by: &ChangeAuthor) -> StoreResult<()> {
         self.files.writable()?;
         let scheme = Scheme { origin: SchemeOrigin::Capsule, ..scheme };
         let _schemes = self.files.stripe(SCHEMES_STRIPE).lock();
@@ -40,7 +40,7 @@ impl StoreEngine {
         self.save_schemes(schemes, self.files.line_of(by, "scheme.add")?)
     }
 
-    pub(crate) fn remove_scheme(&self, name: &str, by: &ChangeAuthor) -> Result<(), StoreError> {
+    pub(crate) fn remove_scheme(&self, name: &str, by: &ChangeAuthor) -> StoreResult<()> {
         self.files.writable()?;
         let _schemes = self.files.stripe(SCHEMES_STRIPE).lock();
         let state = self.state.read();
@@ -63,7 +63,7 @@ impl StoreEngine {
         self.save_schemes(schemes, self.files.line_of(by, "scheme.remove")?)
     }
 
-    fn save_schemes(&self, schemes: Vec<Scheme>, line: AuditLogLine) -> Result<(), StoreError> {
+    fn save_schemes(&self, schemes: Vec<Scheme>, line: AuditLogLine) -> StoreResult<()> {
         let own: Vec<&Scheme> =
             schemes.iter().filter(|scheme| scheme.origin == SchemeOrigin::Capsule).collect();
         let (to, text) = (self.files.layout.schemes(), serde_json::to_vec_pretty(&own));

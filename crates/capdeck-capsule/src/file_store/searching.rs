@@ -4,7 +4,7 @@ use std::{fs, panic::resume_unwind, sync::Arc, thread};
 
 use super::{engine::StoreEngine, frontmatter};
 use crate::{
-    EntryMeta, EntryScope, EntrySearchPage, StoreError, UriPrefix, page,
+    EntryMeta, EntryScope, EntrySearchPage, StoreError, StoreResult, UriPrefix, page,
     scheme::BodyFormat,
     search::{EntryIndex, EntryRanking, snippet},
     service::{EntryMatch, SearchQuery},
@@ -18,7 +18,7 @@ impl StoreEngine {
         &self,
         request: &SearchQuery,
         scope: &EntryScope,
-    ) -> Result<EntrySearchPage, StoreError> {
+    ) -> StoreResult<EntrySearchPage> {
         let prefix = request.prefix.as_deref().map(UriPrefix::parse).transpose()?;
         if request.query.chars().all(|letter| !letter.is_alphanumeric()) {
             return Err(StoreError::invalid(

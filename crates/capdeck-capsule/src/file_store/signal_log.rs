@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     AuditLogLine, CapsuleAuthor, ChangeAuthor, EntryScope, Signal, SignalPage, StoreError,
+    StoreResult,
     day_file::{self, DayFile},
     service::PollSignalsRequest,
     signal_id,
@@ -69,7 +70,6 @@ impl SignalBatch {
     }
 }
 
-/// A line of the file.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SignalLine {
     pub(crate) seq: u64,
@@ -158,7 +158,7 @@ impl SignalLog {
         after: Option<&str>,
         author: &CapsuleAuthor,
         scope: &EntryScope,
-    ) -> Result<SignalPage, StoreError> {
+    ) -> StoreResult<SignalPage> {
         let mut page = SignalCollector { request, author, scope, after, found: Vec::new() };
         let in_memory = {
             let inner = self.inner.lock();
@@ -217,11 +217,7 @@ impl SignalCollector<'_> {
     }
 }
 
-pub(super) fn send(
-    files: &CapsuleFiles,
-    signal: Signal,
-    by: &ChangeAuthor,
-) -> Result<Signal, StoreError> {
+pub(super) fn send(files: &CapsuleFiles, signal: Signal, by: &ChangeAuthor) -> StoreResult<Signal> {
     files.writable()?;
     let line = AuditLogLine { uri: signal.uri.clone(), ..files.line_of(by, "signal.send")? };
     let failed = || StoreError::io("send the signal");
@@ -238,7 +234,7 @@ pub(super) fn poll(
     request: &PollSignalsRequest,
     scope: &EntryScope,
     author: &CapsuleAuthor,
-) -> Result<SignalPage, StoreError> {
+) -> StoreResult<SignalPage> {
     let after = match &request.after {
         Some(after) if signal_id::is_id(after) => Some(after.clone()),
         Some(_) => return Err(StoreError::BadCursor),
@@ -251,7 +247,7 @@ pub(super) fn acknowledge(
     files: &CapsuleFiles,
     signal: &str,
     author: &CapsuleAuthor,
-) -> Result<(), StoreError> {
+) -> StoreResult<()> {
     files.writable()?;
     if !signal_id::is_id(signal) {
         return Err(StoreError::BadCursor);
@@ -265,10 +261,7 @@ pub(super) fn acknowledge(
     files.disk.replace(&path, signal.as_bytes()).map_err(StoreError::io("save the cursor"))
 }
 
-fn acknowledged(
-    files: &CapsuleFiles,
-    author: &CapsuleAuthor,
-) -> Result<Option<String>, StoreError> {
+fn acknowledged(files: &CapsuleFiles, author: &CapsuleAuthor) -> StoreResult<Option<String>> {
     let path = files.layout.cursor(&author.owner());
     files.layout.check_file(&path)?;
     let read = capdeck_storage::read_if_exists(&path)

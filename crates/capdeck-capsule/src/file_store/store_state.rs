@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     BlobId, DeletedEntry, EntryMeta, EntryScope, EntryUri, Scheme, SchemeCount, StoreError,
-    StorePage, UriPrefix, VerifyProblem, page, service::ListQuery,
+    StorePage, StoreResult, UriPrefix, VerifyProblem, page, service::ListQuery,
 };
 
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ impl StoreState {
         current.or_else(|| self.deleted.get(uri).map(|deleted| deleted.version))
     }
 
-    pub(super) fn check_twin(&self, uri: &EntryUri) -> Result<(), StoreError> {
+    pub(super) fn check_twin(&self, uri: &EntryUri) -> StoreResult<()> {
         match self.folded.get(&uri.folded()) {
             Some(existing) if existing != uri => {
                 Err(StoreError::CaseTwin { uri: uri.clone(), existing: existing.clone() })
@@ -80,7 +80,7 @@ impl StoreState {
         &self,
         request: &ListQuery,
         scope: &EntryScope,
-    ) -> Result<StorePage<EntryMeta>, StoreError> {
+    ) -> StoreResult<StorePage<EntryMeta>> {
         let prefix = request.prefix.as_deref().map(UriPrefix::parse).transpose()?;
         let fingerprint = request.fingerprint(scope);
         let position =

@@ -14,7 +14,7 @@ use super::{
     frontmatter,
     layout::{CapsuleLayout, EntryFiles},
 };
-use crate::{Entry, EntryMeta, EntryUri, StoreError, patch, scheme::BodyFormat};
+use crate::{Entry, EntryMeta, EntryUri, StoreError, StoreResult, patch, scheme::BodyFormat};
 
 /// Bytes for which room is made before a file is read.
 const MAX_INITIAL_BUFFER: u64 = 2 * 1024 * 1024;
@@ -29,7 +29,6 @@ pub(crate) enum VersionIntegrity {
     Apart,
 }
 
-/// A version as its files are.
 pub(crate) struct LoadedVersion {
     pub(crate) entry: Entry,
     pub(crate) fit: VersionIntegrity,
@@ -57,7 +56,7 @@ impl CapsuleLayout {
         uri: &EntryUri,
         files: &EntryFiles,
         format: BodyFormat,
-    ) -> Result<Option<LoadedVersion>, StoreError> {
+    ) -> StoreResult<Option<LoadedVersion>> {
         self.check_file(&files.body)?;
         if let Some(sidecar) = &files.meta {
             self.check_file(sidecar)?;
@@ -71,7 +70,7 @@ impl CapsuleLayout {
         uri: &EntryUri,
         files: &EntryFiles,
         format: BodyFormat,
-    ) -> Result<Option<Entry>, StoreError> {
+    ) -> StoreResult<Option<Entry>> {
         match self.load(uri, files, format)? {
             Some(LoadedVersion { fit: VersionIntegrity::Apart, .. }) => Err(StoreError::Damaged {
                 uri: uri.clone(),
@@ -86,7 +85,7 @@ impl CapsuleLayout {
         uri: &EntryUri,
         version: u64,
         format: BodyFormat,
-    ) -> Result<Option<Entry>, StoreError> {
+    ) -> StoreResult<Option<Entry>> {
         self.load_whole(uri, &self.version(uri, version, format), format)
     }
 }
@@ -101,7 +100,7 @@ pub(super) fn load_checked(
     uri: &EntryUri,
     files: &EntryFiles,
     format: BodyFormat,
-) -> Result<Option<LoadedVersion>, StoreError> {
+) -> StoreResult<Option<LoadedVersion>> {
     let Some((text, known)) = read_text(uri, &files.body)? else { return Ok(None) };
     let modified = known.modified().unwrap_or(SystemTime::UNIX_EPOCH);
     let mut stamps = vec![(files.body.clone(), FileIdentity::from_metadata(&known))];
@@ -140,7 +139,7 @@ pub(super) fn load_checked(
     Ok(Some(LoadedVersion { entry: Entry { meta, body: text, format }, fit, files: stamps }))
 }
 
-fn read_text(uri: &EntryUri, path: &Path) -> Result<Option<(String, fs::Metadata)>, StoreError> {
+fn read_text(uri: &EntryUri, path: &Path) -> StoreResult<Option<(String, fs::Metadata)>> {
     let failed = || StoreError::io(format!("read `{uri}`"));
     let mut file = match fs::File::open(path) {
         Ok(file) => file,

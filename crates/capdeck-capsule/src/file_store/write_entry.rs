@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     AuditLogLine, BlobId, BlobRef, BlobSource, CapsuleAuthor, ChangeAuthor, ChangeKind, EntryMeta,
-    EntryUri, Scheme, Signal, StoreError, StoreWrite, WriteConflict, WriteContent, WriteOutcome,
-    merge, patch,
+    EntryUri, Scheme, Signal, StoreError, StoreResult, StoreWrite, WriteConflict, WriteContent,
+    WriteOutcome, merge, patch,
     trust::{RiskAssessment, classify, is_line, one_line},
 };
 
@@ -25,7 +25,6 @@ const MAX_IDEMPOTENCY_KEY_LENGTH: usize = 200;
 /// Versions looked through for an idempotency key.
 const MAX_IDEMPOTENCY_LOOKBACK: u64 = 50;
 
-/// A version about to be written.
 struct VersionDraft {
     meta: EntryMeta,
     body: String,
@@ -35,11 +34,7 @@ struct VersionDraft {
 }
 
 impl StoreEngine {
-    pub(crate) fn write(
-        &self,
-        write: StoreWrite,
-        by: &ChangeAuthor,
-    ) -> Result<WriteOutcome, StoreError> {
+    pub(crate) fn write(&self, write: StoreWrite, by: &ChangeAuthor) -> StoreResult<WriteOutcome> {
         self.files.writable()?;
         check_fields(&write)?;
         let uri = write.uri.clone();
@@ -64,7 +59,7 @@ impl StoreEngine {
         &self,
         write: StoreWrite,
         author: &CapsuleAuthor,
-    ) -> Result<WriteOutcome, StoreError> {
+    ) -> StoreResult<WriteOutcome> {
         self.files.writable()?;
         check_fields(&write)?;
         let scheme = self.scheme(&write.uri)?;
@@ -83,7 +78,7 @@ impl StoreEngine {
         version: u64,
         if_version: Option<u64>,
         by: &ChangeAuthor,
-    ) -> Result<WriteOutcome, StoreError> {
+    ) -> StoreResult<WriteOutcome> {
         self.files.writable()?;
         let scheme = self.scheme(uri)?;
         let _entry = self.files.stripe(&uri.folded()).lock();
@@ -121,7 +116,7 @@ impl StoreEngine {
         write: &StoreWrite,
         scheme: &Scheme,
         current: Option<&EntryMeta>,
-    ) -> Result<String, StoreError> {
+    ) -> StoreResult<String> {
         let uri = &write.uri;
         if let (WriteContent::Create(_), Some(current), None | Some(0)) =
             (&write.content, current, write.if_version)
@@ -160,7 +155,7 @@ impl StoreEngine {
         expected: Option<u64>,
         current: Option<&EntryMeta>,
         proposed: Option<&WriteContent>,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         let current_version = current.map_or(0, |meta| meta.version);
         let Some(expected_version) = expected.filter(|expected| *expected != current_version)
         else {
@@ -195,7 +190,7 @@ impl StoreEngine {
         scheme: &Scheme,
         key: &str,
         current: Option<&EntryMeta>,
-    ) -> Result<Option<WriteOutcome>, StoreError> {
+    ) -> StoreResult<Option<WriteOutcome>> {
         let same_key = |meta: &EntryMeta| {
             let kept = meta.idempotency.as_deref()?;
             (kept.split('.').next() == key.split('.').next()).then(|| kept == key)
@@ -230,7 +225,7 @@ impl StoreEngine {
         previous: Option<Arc<EntryMeta>>,
         idempotency: Option<String>,
         author: &CapsuleAuthor,
-    ) -> Result<VersionDraft, StoreError> {
+    ) -> StoreResult<VersionDraft> {
         let version = self.state.read().last_version(&write.uri).unwrap_or(0) + 1;
         let given = write.risk_class.or(scheme.default_risk_class);
         let RiskAssessment { class, reason, anchors, contradicted } =
@@ -272,7 +267,7 @@ impl StoreEngine {
         &self,
         source: Option<BlobSource>,
         previous: Option<&EntryMeta>,
-    ) -> Result<(Option<BlobRef>, Option<Vec<u8>>), StoreError> {
+    ) -> StoreResult<(Option<BlobRef>, Option<Vec<u8>>)> {
         match source {
             None => Ok((previous.and_then(|meta| meta.blob.clone()), None)),
             Some(BlobSource::Remove) => Ok((None, None)),
@@ -304,21 +299,20 @@ impl StoreEngine {
         by: &ChangeAuthor,
         action: &'static str,
         bytes: Option<u64>,
-    ) -> Result<WriteOutcome, StoreError> {
+    ) -> StoreResult<WriteOutcome> {
         let VersionDraft { meta, body, blob, previous } = draft;
         let _blobs = self.blobs_in_use.read();
         self.check_quota(&meta, previous.is_some(), blob.as_ref().map_or(0, Vec::len))?;
         let failed = || StoreError::io(format!("write `{}`", meta.uri));
         let mut job = CommitJob::default();
         let mut staged: Vec<StagedPath> = Vec::new();
-        let mut place =
-            |bytes: Vec<u8>, to: PathBuf, job: &mut CommitJob| -> Result<(), StoreError> {
-                self.files.make_folder_of(&to)?;
-                let file = self.files.disk.stage(&bytes).map_err(failed())?;
-                job.steps.push(FileStep::Place { from: file.path.clone(), to, bytes });
-                staged.push(file);
-                Ok(())
-            };
+        let mut place = |bytes: Vec<u8>, to: PathBuf, job: &mut CommitJob| -> StoreResult<()> {
+            self.files.make_folder_of(&to)?;
+            let file = self.files.disk.stage(&bytes).map_err(failed())?;
+            job.steps.push(FileStep::Place { from: file.path.clone(), to, bytes });
+            staged.push(file);
+            Ok(())
+        };
         let mut used = meta.bytes;
         if let (Some(bytes), Some(reference)) = (blob, &meta.blob) {
             let path = self.files.layout.blob(&reference.sha256);
@@ -372,7 +366,6 @@ impl StoreEngine {
     }
 }
 
-/// The signal of a change.
 pub(super) fn change_signal(
     kind: ChangeKind,
     uri: &EntryUri,
@@ -394,7 +387,7 @@ fn written(meta: &EntryMeta) -> WriteOutcome {
     }
 }
 
-fn check_fields(write: &StoreWrite) -> Result<(), StoreError> {
+fn check_fields(write: &StoreWrite) -> StoreResult<()> {
     if write.title.as_ref().is_some_and(|title| title.chars().count() > MAX_TITLE_LENGTH) {
         return Err(StoreError::invalid("title", format!("at most {MAX_TITLE_LENGTH} characters")));
     }

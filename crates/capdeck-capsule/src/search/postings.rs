@@ -12,7 +12,6 @@ pub(super) struct TermPostings {
     places: Vec<u8>,
 }
 
-/// The places of one posting.
 #[derive(Debug, Clone)]
 pub(super) struct PostingPositions<'a> {
     bytes: slice::Iter<'a, u8>,

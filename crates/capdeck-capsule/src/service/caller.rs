@@ -8,7 +8,6 @@ use capdeck_access::CapsuleGrant;
 
 use crate::{CapsuleAuthor, NameScope};
 
-/// One operation for one caller.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CapsuleRequest<C> {
     pub caller: CapsuleCaller,
@@ -80,7 +79,6 @@ pub enum Reach {
 }
 
 impl CapsuleCaller {
-    /// A caller with this reach.
     pub fn new(author: CapsuleAuthor, reach: Reach) -> Self {
         Self { author, reach, project: None, names: NameScope::All }
     }
@@ -96,13 +94,11 @@ impl CapsuleCaller {
         Self::new(author, Reach::All)
     }
 
-    /// The same, working in a project.
     pub fn in_project(mut self, project: Option<PathBuf>) -> Self {
         self.project = project;
         self
     }
 
-    /// A request of this caller.
     pub fn request<C>(&self, capsule: Option<&str>, operation: C) -> CapsuleRequest<C> {
         CapsuleRequest { caller: self.clone(), capsule: capsule.map(str::to_owned), operation }
     }

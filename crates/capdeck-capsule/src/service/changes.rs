@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::ChangeEvent;
 
-/// Something changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "changed", rename_all = "snake_case")]
 pub enum CapsuleChange {
@@ -27,7 +26,6 @@ pub enum CapsuleChange {
 pub struct CapsuleChanges(Pin<Box<dyn Stream<Item = CapsuleChange> + Send>>);
 
 impl CapsuleChanges {
-    /// Changes that arrive on a stream.
     pub fn new(stream: impl Stream<Item = CapsuleChange> + Send + 'static) -> Self {
         Self(Box::pin(stream))
     }

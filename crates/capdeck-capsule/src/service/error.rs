@@ -4,19 +4,21 @@ use std::error::Error;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use serde_with::skip_serializing_none;
 
 use super::AmbiguousName;
 use crate::{CapsuleErrorCode, CapsuleInfo, EntryUri, StoreError, WriteConflict};
 
+pub type CapsuleResult<T> = Result<T, CapsuleError>;
+
 /// What failed, on what, and what to do next.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct CapsuleError {
     pub code: CapsuleErrorCode,
     pub message: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<ErrorDetails>,
 }
 
@@ -36,7 +38,6 @@ pub enum ErrorDetails {
     Ids(Vec<String>),
 }
 
-/// A capsule to choose.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapsuleChoice {
     pub id: String,

@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use self::follow::ChangeBroadcaster;
 use super::{
     CapsuleCaller, CapsuleChanges, CapsuleError, CapsuleGrant, CapsuleOperation, CapsuleRequest,
-    CapsuleResponse, CapsuleService, Reach, bare_name, find_capsule,
+    CapsuleResponse, CapsuleResult, CapsuleService, Reach, bare_name, find_capsule,
 };
 use crate::{
     CapsuleAccess, CapsuleAuthor, CapsuleHandle, CapsuleInfo, CapsuleRegistry, GitProject, Share,
@@ -40,7 +40,7 @@ struct ResolvedCaller<'a> {
 
 impl LocalCapsuleService {
     /// Takes the data folder, which is made when it does not exist. Fails with `in_use` when another process has it.
-    pub async fn open(folder: &Path, options: StoreOptions) -> Result<Self, CapsuleError> {
+    pub async fn open(folder: &Path, options: StoreOptions) -> CapsuleResult<Self> {
         Ok(Self::over(CapsuleRegistry::open(folder, options).await?))
     }
 
@@ -99,12 +99,12 @@ impl<'a> ServiceCall<'a> {
     }
 
     /// Passes when the caller is the person at this machine.
-    fn require_machine(&self, what: &str) -> Result<(), CapsuleError> {
+    fn require_machine(&self, what: &str) -> CapsuleResult<()> {
         self.resolve().require_machine(what)
     }
 
     /// The id of the capsule, for something that only the person at this machine may do.
-    fn own_capsule(&self, what: &str) -> Result<String, CapsuleError> {
+    fn own_capsule(&self, what: &str) -> CapsuleResult<String> {
         let resolved = self.resolve();
         let id = resolved.choose(self.capsule)?.0.id.clone();
         resolved.require_machine(what)?;
@@ -123,8 +123,7 @@ impl<'a> ServiceCall<'a> {
         done
     }
 
-    /// The capsule that the request is about, for its caller.
-    pub(super) async fn session(&self) -> Result<CapsuleHandle, CapsuleError> {
+    pub(super) async fn session(&self) -> CapsuleResult<CapsuleHandle> {
         let (service, resolved) = (self.service, self.resolve());
         let (info, access) = match (resolved.choose(self.capsule), self.capsule) {
             (Ok(chosen), _) => chosen,
@@ -147,7 +146,7 @@ impl<'a> ServiceCall<'a> {
 
 impl ResolvedCaller<'_> {
     /// The capsule of this name, or the only one. What is out of reach does not exist.
-    fn choose(&self, capsule: Option<&str>) -> Result<&(CapsuleInfo, CapsuleAccess), CapsuleError> {
+    fn choose(&self, capsule: Option<&str>) -> CapsuleResult<&(CapsuleInfo, CapsuleAccess)> {
         let Some(asked) = capsule else {
             return match self.reached.as_slice() {
                 [only] => Ok(only),
@@ -170,7 +169,7 @@ impl ResolvedCaller<'_> {
     }
 
     /// Passes when the caller is the person at this machine.
-    fn require_machine(&self, what: &str) -> Result<(), CapsuleError> {
+    fn require_machine(&self, what: &str) -> CapsuleResult<()> {
         match self.reach {
             Reach::All => Ok(()),
             Reach::Share(_) => Err(CapsuleError::owner_of_machine_only("share", what)),
@@ -192,13 +191,13 @@ impl CapsuleService for LocalCapsuleService {
     async fn dispatch(
         &self,
         request: CapsuleRequest<CapsuleOperation>,
-    ) -> Result<CapsuleResponse, CapsuleError> {
+    ) -> CapsuleResult<CapsuleResponse> {
         let CapsuleRequest { caller, capsule, operation } = request;
         let call = ServiceCall { service: self, caller: &caller, capsule: capsule.as_deref() };
         operation.run(&call).await
     }
 
-    async fn changes(&self, caller: CapsuleCaller) -> Result<CapsuleChanges, CapsuleError> {
+    async fn changes(&self, caller: CapsuleCaller) -> CapsuleResult<CapsuleChanges> {
         Ok(self.listen(caller))
     }
 
@@ -207,7 +206,6 @@ impl CapsuleService for LocalCapsuleService {
     }
 }
 
-/// The id of the capsule that a response is about.
 fn id_of(session: &CapsuleHandle) -> String {
     session.capsule().id.clone()
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CapsuleError,
+    CapsuleResult,
     local::{ServiceCall, audit, registry, transfer},
     request::*,
     response::*,
@@ -74,7 +74,7 @@ macro_rules! operations {
             pub(super) async fn run(
                 self,
                 call: &ServiceCall<'_>,
-            ) -> Result<CapsuleResponse, CapsuleError> {
+            ) -> CapsuleResult<CapsuleResponse> {
                 Ok(match self {
                     $(Self::$name(request) => {
                         CapsuleResponse::$name(operations!(@$by call request $function))

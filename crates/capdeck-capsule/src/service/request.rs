@@ -72,7 +72,6 @@ pub struct CreateCapsuleRequest {
 }
 
 impl CreateCapsuleRequest {
-    /// A capsule of which only the name is given.
     pub fn named(name: &str) -> Self {
         Self { name: name.to_owned(), description: None, visibility: None }
     }

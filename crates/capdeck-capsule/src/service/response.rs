@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with::skip_serializing_none;
 
 use crate::{
     AuditLogLine, AuditReport, BlobCollection, BlobId, BlobRef, CapsuleAccess, CapsuleInfo,
@@ -19,6 +20,7 @@ pub struct ListCapsulesResponse {
 }
 
 /// A capsule, and what the caller may do in it.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct CapsuleSummary {
     #[serde(flatten)]
@@ -26,10 +28,8 @@ pub struct CapsuleSummary {
     #[serde(flatten)]
     pub access: CapsuleAccess,
     /// How many entries the caller reaches, where that was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entries: Option<usize>,
     /// Why its entries cannot be counted: the capsule cannot be opened.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
@@ -99,6 +99,7 @@ pub struct OverviewResponse {
 }
 
 /// What is known about one version of an entry.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "EntryMeta")]
 pub struct EntryInfo {
@@ -110,7 +111,6 @@ pub struct EntryInfo {
     pub tags: Vec<String>,
     pub risk_class: RiskClass,
     /// Why the store chose the class, if it did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub promotion_reason: Option<PromotionReason>,
     /// The writer called it structural, and yet it cites code.
@@ -118,22 +118,17 @@ pub struct EntryInfo {
     pub anchors_detected: bool,
     /// Who wrote it, as this host established it.
     pub written_by: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_by_principal: Option<String>,
     /// What the writer's client calls itself, as `client@version`: a claim.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection_id: Option<String>,
     pub written_at: Timestamp,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub commit_at_write: Option<CommitRef>,
     pub file_anchors: Vec<String>,
     pub content_sha256: String,
     /// Bytes of the body.
     pub bytes: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blob: Option<BlobRef>,
 }
 
@@ -166,6 +161,7 @@ impl From<EntryMeta> for EntryInfo {
 }
 
 /// An entry in one of its versions.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Entry", transform = require_content)]
 pub struct ReadResponse {
@@ -177,11 +173,9 @@ pub struct ReadResponse {
     pub stale: bool,
     pub anchors: Vec<CheckedAnchor>,
     /// Exactly what was written. It is data of others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
     /// The same between the lines that tell a model what to think of it: the only form in which content goes to an
     /// agent as text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 

@@ -16,7 +16,8 @@ use super::{
     tar_index::{MemberKind, index},
 };
 use crate::{
-    CapsuleHandle, EntryUri, Scheme, SchemeOrigin, StoreError, blocking::blocking, scheme,
+    CapsuleHandle, EntryUri, Scheme, SchemeOrigin, StoreError, StoreResult, blocking::blocking,
+    scheme,
 };
 
 /// The files of an export by their names in it.
@@ -26,7 +27,7 @@ type ArchiveFiles = BTreeMap<String, ContentLocation>;
 pub(super) async fn gather(
     session: &CapsuleHandle,
     source: &Path,
-) -> Result<ImportCandidates, StoreError> {
+) -> StoreResult<ImportCandidates> {
     let mut gathered = ImportCandidates::default();
     let is_folder = fs::metadata(source)
         .map_err(StoreError::io(format!("read `{}`", source.display())))?
@@ -58,10 +59,7 @@ pub(super) async fn gather(
 }
 
 /// The schemes that the capsule lacks. All are checked here, so that a bad one is known before anything is written.
-fn take_schemes(
-    manifest: &ExportManifest,
-    known: &mut Vec<Scheme>,
-) -> Result<Vec<Scheme>, StoreError> {
+fn take_schemes(manifest: &ExportManifest, known: &mut Vec<Scheme>) -> StoreResult<Vec<Scheme>> {
     let here: Vec<String> = known.iter().map(|scheme| scheme.name.clone()).collect();
     let mut new = Vec::new();
     for declared in manifest.schemes.iter().filter(|declared| !here.contains(&declared.name)) {
@@ -126,10 +124,7 @@ fn entry_at(name: &str, schemes: &[Scheme]) -> Result<EntryUri, String> {
     EntryUri::new(top, path).map_err(|error| error.to_string())
 }
 
-async fn in_folder(
-    folder: &Path,
-    gathered: &mut ImportCandidates,
-) -> Result<ArchiveFiles, StoreError> {
+async fn in_folder(folder: &Path, gathered: &mut ImportCandidates) -> StoreResult<ArchiveFiles> {
     let files = files_below(folder, gathered).await?.into_iter().map(|path| {
         let name = path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().into_owned();
         (name, ContentLocation::File(path))
@@ -137,10 +132,7 @@ async fn in_folder(
     Ok(files.collect())
 }
 
-async fn in_tar(
-    source: &Path,
-    gathered: &mut ImportCandidates,
-) -> Result<ArchiveFiles, StoreError> {
+async fn in_tar(source: &Path, gathered: &mut ImportCandidates) -> StoreResult<ArchiveFiles> {
     let failed = StoreError::io(format!("read `{}`", source.display()));
     let path = source.to_owned();
     let work = move || -> io::Result<_> {

@@ -15,11 +15,10 @@ use super::{
     tar,
 };
 use crate::{
-    BlobContent, BlobId, BlobRef, CapsuleHandle, Entry, EntryUri, StoreError, blocking::blocking,
-    trust::one_line,
+    BlobContent, BlobId, BlobRef, CapsuleHandle, Entry, EntryUri, StoreError, StoreResult,
+    blocking::blocking, trust::one_line,
 };
 
-/// What an export makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExportFormat {
@@ -56,8 +55,8 @@ impl ExportReport {
     pub(super) fn unless_unreadable<T>(
         &mut self,
         uri: &EntryUri,
-        read: Result<T, StoreError>,
-    ) -> Result<Option<T>, StoreError> {
+        read: StoreResult<T>,
+    ) -> StoreResult<Option<T>> {
         match read {
             Ok(read) => Ok(Some(read)),
             Err(StoreError::Closed) => Err(StoreError::Closed),
@@ -77,7 +76,7 @@ async fn read_whole(
     session: &CapsuleHandle,
     uri: &EntryUri,
     blobs: &mut BTreeSet<BlobId>,
-) -> Result<(Entry, Option<BlobContent>), StoreError> {
+) -> StoreResult<(Entry, Option<BlobContent>)> {
     let entry = session.entries.read(uri, None).await?;
     let is_new = |blob: &&BlobRef| !blobs.contains(&blob.sha256);
     let blob = match entry.meta.blob.as_ref().filter(is_new) {
@@ -96,7 +95,7 @@ pub async fn export(
     session: &CapsuleHandle,
     form: ExportFormat,
     path: &Path,
-) -> Result<ExportReport, StoreError> {
+) -> StoreResult<ExportReport> {
     let exported = match form {
         ExportFormat::Folder => write_folder(session, path).await,
         ExportFormat::Tar | ExportFormat::GitStream => write_file(session, form, path).await,
@@ -108,7 +107,7 @@ async fn write_file(
     session: &CapsuleHandle,
     form: ExportFormat,
     path: &Path,
-) -> Result<ExportReport, StoreError> {
+) -> StoreResult<ExportReport> {
     let failed = || StoreError::io(format!("write `{}`", path.display()));
     let file = match fs::File::options().write(true).create_new(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -138,7 +137,7 @@ async fn write_file(
     synced
 }
 
-async fn write_folder(session: &CapsuleHandle, folder: &Path) -> Result<ExportReport, StoreError> {
+async fn write_folder(session: &CapsuleHandle, folder: &Path) -> StoreResult<ExportReport> {
     let failed = || StoreError::io(format!("write `{}`", folder.display()));
     if fs::symlink_metadata(folder).is_ok_and(|found| !found.is_dir()) {
         return Err(StoreError::invalid("folder", format!("`{}` is no folder", folder.display())));
@@ -180,7 +179,7 @@ enum ExportSink<'a> {
 }
 
 impl ExportSink<'_> {
-    async fn add(&mut self, name: &str, bytes: Vec<u8>, moment: i64) -> Result<(), StoreError> {
+    async fn add(&mut self, name: &str, bytes: Vec<u8>, moment: i64) -> StoreResult<()> {
         match self {
             Self::Folder(folder) => {
                 let path = folder.join(name);
@@ -199,10 +198,7 @@ impl ExportSink<'_> {
 }
 
 /// Writes every entry and blob that the session sees, and what is known about them at the end.
-async fn write_all(
-    session: &CapsuleHandle,
-    mut sink: ExportSink<'_>,
-) -> Result<ExportReport, StoreError> {
+async fn write_all(session: &CapsuleHandle, mut sink: ExportSink<'_>) -> StoreResult<ExportReport> {
     let mut report = ExportReport::default();
     let (mut known, mut blobs) = (Vec::new(), BTreeSet::new());
     for meta in session.entries.all(None).await? {
@@ -231,7 +227,7 @@ async fn write_all(
 async fn write_stream(
     session: &CapsuleHandle,
     target: &mut (dyn io::Write + Send),
-) -> Result<ExportReport, StoreError> {
+) -> StoreResult<ExportReport> {
     let mut report = ExportReport::default();
     let mut versions = Vec::new();
     for meta in session.entries.all(None).await? {

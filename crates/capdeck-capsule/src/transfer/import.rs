@@ -12,8 +12,8 @@ use super::{
     manifest::ManifestEntry,
 };
 use crate::{
-    BlobId, BlobSource, CapsuleHandle, CommitRef, Entry, EntryUri, Scheme, StoreError, StoreWrite,
-    WriteContent, WriteOutcome,
+    BlobId, BlobSource, CapsuleHandle, CommitRef, Entry, EntryUri, Scheme, StoreError, StoreResult,
+    StoreWrite, WriteContent, WriteOutcome,
     service::{AddSchemeRequest, ImportFilesRequest, ImportSource},
 };
 
@@ -80,7 +80,7 @@ pub struct SkippedFile {
 pub async fn import(
     session: &CapsuleHandle,
     request: &ImportFilesRequest,
-) -> Result<ImportReport, StoreError> {
+) -> StoreResult<ImportReport> {
     let imported = gather_and_write(session, request).await;
     let action = match request.mode {
         ImportMode::Write => "import",
@@ -92,7 +92,7 @@ pub async fn import(
 async fn gather_and_write(
     session: &CapsuleHandle,
     request: &ImportFilesRequest,
-) -> Result<ImportReport, StoreError> {
+) -> StoreResult<ImportReport> {
     let ImportFilesRequest { path: source, form, existing, mode } = request;
     let ImportCandidates { schemes, found, skipped } = match form {
         ImportSource::Export => archive::gather(session, source).await?,

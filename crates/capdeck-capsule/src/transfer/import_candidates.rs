@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{import::SkippedFile, manifest::ManifestEntry};
-use crate::{CapsuleHandle, EntryUri, Scheme, StoreError, blocking::blocking};
+use crate::{CapsuleHandle, EntryUri, Scheme, StoreError, StoreResult, blocking::blocking};
 
 /// Files taken from one folder.
 const MAX_IMPORT_FILES: usize = 25_000;
@@ -36,7 +36,6 @@ pub(super) struct ImportCandidate {
     pub(super) blob: Option<ContentLocation>,
 }
 
-/// Where content is.
 #[derive(Debug, Clone)]
 pub(super) enum ContentLocation {
     File(PathBuf),
@@ -100,8 +99,7 @@ impl ContentLocation {
     }
 }
 
-/// One file for one address.
-pub(super) fn file(file: &Path, uri: EntryUri) -> Result<ImportCandidates, StoreError> {
+pub(super) fn file(file: &Path, uri: EntryUri) -> StoreResult<ImportCandidates> {
     let facts = fs::metadata(file).map_err(StoreError::io(format!("read `{}`", file.display())))?;
     // Anything else might never end.
     if !facts.is_file() {
@@ -119,7 +117,7 @@ pub(super) async fn folder(
     session: &CapsuleHandle,
     folder: &Path,
     scheme: &str,
-) -> Result<ImportCandidates, StoreError> {
+) -> StoreResult<ImportCandidates> {
     let scheme = named_scheme(session, scheme).await?;
     let ending = scheme.format.extension();
     let mut gathered = ImportCandidates::default();
@@ -140,7 +138,7 @@ pub(super) async fn folder(
 pub(super) async fn skills(
     session: &CapsuleHandle,
     folder: &Path,
-) -> Result<ImportCandidates, StoreError> {
+) -> StoreResult<ImportCandidates> {
     let scheme = named_scheme(session, "skills").await?;
     let mut gathered = ImportCandidates::default();
     for path in files_below(folder, &mut gathered).await? {
@@ -162,7 +160,7 @@ pub(super) async fn skills(
     Ok(gathered)
 }
 
-async fn named_scheme(session: &CapsuleHandle, name: &str) -> Result<Scheme, StoreError> {
+async fn named_scheme(session: &CapsuleHandle, name: &str) -> StoreResult<Scheme> {
     crate::scheme::find(&session.entries.schemes().await?, name).cloned()
 }
 
@@ -181,7 +179,7 @@ fn address(path: &str) -> String {
 pub(super) async fn files_below(
     folder: &Path,
     gathered: &mut ImportCandidates,
-) -> Result<Vec<PathBuf>, StoreError> {
+) -> StoreResult<Vec<PathBuf>> {
     let top = folder.to_owned();
     let walk = move || -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
         let (mut found, mut others, mut folders) = (Vec::new(), Vec::new(), vec![top]);

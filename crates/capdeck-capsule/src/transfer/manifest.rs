@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     BlobRef, BodyFormat, CapsuleHandle, CapsuleInfo, CommitRef, Entry, EntryMeta, EntryUri,
-    PromotionReason, RiskClass, Scheme, SchemeOrigin, SkippedEntry, StoreError,
+    PromotionReason, RiskClass, Scheme, SchemeOrigin, SkippedEntry, StoreError, StoreResult,
 };
 
 /// The file's name, at the top of an export.
@@ -47,7 +47,6 @@ pub(super) struct ManifestEntry {
     pub(super) blob: Option<BlobRef>,
 }
 
-/// A manifest that was read.
 #[derive(Debug, Default)]
 pub(super) struct ExportManifest {
     pub(super) schemes: Vec<Scheme>,
@@ -56,12 +55,11 @@ pub(super) struct ExportManifest {
     pub(super) unusable: Vec<String>,
 }
 
-/// The manifest of these entries.
 pub(super) async fn render(
     session: &CapsuleHandle,
     entries: &[EntryMeta],
     skipped: &[SkippedEntry],
-) -> Result<Vec<u8>, StoreError> {
+) -> StoreResult<Vec<u8>> {
     let mut schemes = session.entries.schemes().await?;
     schemes.retain(|scheme| scheme.origin != SchemeOrigin::Builtin);
     let manifest = ManifestDocument { capsule: session.capsule(), schemes, entries, skipped };
@@ -70,7 +68,7 @@ pub(super) async fn render(
 }
 
 impl ExportManifest {
-    pub(super) fn parse(text: &[u8]) -> Result<Self, StoreError> {
+    pub(super) fn parse(text: &[u8]) -> StoreResult<Self> {
         let read: ManifestInput = serde_json::from_slice(text)
             .map_err(|error| StoreError::invalid("source", format!("`{MANIFEST}`: {error}")))?;
         let mut manifest = Self { schemes: read.schemes, ..Self::default() };
@@ -89,7 +87,6 @@ pub(super) fn file_name(entry: &Entry) -> String {
     path_of(&entry.meta.uri, entry.format)
 }
 
-/// The same for an address.
 pub(super) fn path_of(uri: &EntryUri, format: BodyFormat) -> String {
     format!("{}/{}.{}", uri.scheme(), uri.path(), format.extension())
 }

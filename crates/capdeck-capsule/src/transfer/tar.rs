@@ -8,7 +8,6 @@ use std::io::{self, Write};
 
 pub(super) const BLOCK: usize = 512;
 
-/// Adds a file.
 pub(super) fn add(
     target: &mut dyn Write,
     path: &str,

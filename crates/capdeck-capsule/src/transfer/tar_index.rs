@@ -11,7 +11,6 @@ const MAX_EXTENDED_HEADER_BYTES: u64 = 64 * 1024;
 /// What a gzip file starts with.
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// One member of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TarMember {
     /// As it is written in the archive, without `./` at its beginning.
@@ -22,7 +21,6 @@ pub(super) struct TarMember {
     pub(super) bytes: u64,
 }
 
-/// What a member is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MemberKind {
     File,

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::{CommitRef, EntryMeta};
 
@@ -19,8 +20,9 @@ pub trait AnchorProject: Send + Sync {
 }
 
 /// The state of a cited file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum AnchorState {
     /// The host knows no project.
     Unchecked,
@@ -49,12 +51,7 @@ pub struct AnchorReport {
 
 impl AnchorState {
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Unchecked => "unchecked",
-            Self::Present => "present",
-            Self::Changed => "changed",
-            Self::Missing => "missing",
-        }
+        self.into()
     }
 }
 

@@ -2,12 +2,17 @@
 
 use std::{borrow::Cow, num::NonZero, sync::Arc, thread};
 
+use capdeck_definition::Backend;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::{
-    document::{self, SearchField},
-    index::{IndexedCapability, MAX_STRENGTH, PLURAL_FLAG, TermTable, ToolIndex},
+    document::{self, SearchField, ToolTraits},
+    index::{
+        IndexedCapability, MARKS, MAX_STRENGTH, NEUTRAL_FLAG, PLURAL_FLAG, TermTable, ToolIndex,
+        VERB_FLAG,
+    },
+    verbs::{VerbClass, class_of, is_neutral, is_noun_too},
     words::{each_word, is_plural, is_stop_word, stemmed},
 };
 use crate::Capability;
@@ -73,19 +78,27 @@ struct IndexBuilder {
     /// Every spelling seen, with the number of its stem; stop words have none.
     spellings: FxHashMap<Box<str>, Option<u32>>,
     stems: FxHashMap<Box<str>, u32>,
+    /// What each stem means as a word of a name: the class of the verb, and the mark of a word that says little.
+    meanings: Vec<(VerbClass, u32)>,
     /// The document at hand: weight per term, and the terms that have one.
     weights: Vec<f32>,
+    /// Which of its fields hold each term.
+    sets: Vec<u8>,
     touched: Vec<u32>,
     /// Terms and strengths of all documents so far; `starts` cuts them.
     starts: Vec<u32>,
     terms: Vec<u32>,
     strengths: Vec<u8>,
+    fields: Vec<u8>,
+    traits: Vec<ToolTraits>,
     cards: Vec<(u32, u32, f32)>,
     capabilities: Vec<IndexedCapability>,
     name_starts: Vec<u32>,
     name_words: Vec<u32>,
     words: Vec<u32>,
     buffer: String,
+    /// Whether the last name has a verb for many things.
+    names_a_list: bool,
 }
 
 impl IndexBuilder {
@@ -109,6 +122,8 @@ impl IndexBuilder {
         let (entries, words) = (self.terms.len() as u32, self.name_words.len() as u32);
         self.terms.extend(other.terms.into_iter().map(number));
         self.strengths.extend(other.strengths);
+        self.fields.extend(other.fields);
+        self.traits.extend(other.traits);
         self.starts.extend(other.starts.into_iter().skip(1).map(|start| start + entries));
         let cards = other.cards.into_iter();
         self.cards
@@ -129,17 +144,22 @@ impl IndexBuilder {
         });
         let place = self.capabilities.len() as u32;
         for term in std::mem::take(&mut self.touched) {
-            let weight = self.take_weight(term);
+            let (weight, _) = self.take_weight(term);
             self.cards.push((term, place, saturate(weight)));
         }
         let first = self.document_count();
+        let opens_members = matches!(capability.definition.backend, Backend::Caplets(_));
         match tools {
-            None => self.end_document(),
+            None => self.end_document(ToolTraits::default()),
             Some(tools) => {
                 for tool in tools {
-                    self.feed_name(tool.name(), prefix.as_deref());
-                    document::read_tool(tool, |field, texts| self.feed(field, texts));
-                    self.end_document();
+                    let class = self.feed_name(tool.name(), prefix.as_deref());
+                    let mut traits =
+                        document::read_tool(tool, |field, texts| self.feed(field, texts));
+                    traits.class = class.unwrap_or(traits.class);
+                    traits.lists = self.names_a_list;
+                    traits.opens_member = opens_members;
+                    self.end_document(traits);
                 }
             }
         }
@@ -151,22 +171,40 @@ impl IndexBuilder {
         self.name_starts.len() as u32 - 1
     }
 
-    /// A first word that most tools of a capability share (`linear_…`) tells nothing apart and is not
-    /// part of the name; it goes to the card.
-    fn feed_name(&mut self, name: &str, prefix: Option<&str>) {
+    /// Feeds a name and returns what its verb does. A first word that most tools of a capability share
+    /// (`linear_…`) tells nothing apart and is not part of the name; it goes to the card.
+    fn feed_name(&mut self, name: &str, prefix: Option<&str>) -> Option<VerbClass> {
         self.collect(&[Cow::Borrowed(name)]);
         let shared = prefix.and_then(|prefix| self.stems.get(prefix)).copied();
         let skipped = usize::from(self.words.len() > 1 && self.words.first().copied() == shared);
         self.words.drain(..skipped);
-        let mut marks = Vec::with_capacity(self.words.len());
+        let count = self.words.len();
+        let (mut marks, mut classes) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        let mut names_a_list = false;
+        let mut place = 0_usize;
         each_word(name, &mut self.buffer, |word| {
-            if !is_stop_word(word) {
-                marks.push(if is_plural(word) { PLURAL_FLAG } else { 0 });
+            if is_stop_word(word) {
+                return;
             }
+            place += 1;
+            let Some(term) = place.checked_sub(skipped + 1).and_then(|at| self.words.get(at))
+            else {
+                return;
+            };
+            let (class, mark) = self.meanings.get(*term as usize).copied().unwrap_or_default();
+            marks.push(mark | if is_plural(word) { PLURAL_FLAG } else { 0 });
+            // `log` alone or at the end is a thing; before another word it is done to that.
+            let is_thing = is_noun_too(word) && !(classes.is_empty() && count > 1);
+            classes.push(if is_thing { VerbClass::Unknown } else { class });
+            names_a_list |= matches!(word, "list" | "search" | "find" | "query");
         });
-        let marks = marks.iter().skip(skipped);
+        self.names_a_list = names_a_list;
+        let verb = verb_place(&classes);
+        let marks = marks.iter().enumerate();
+        let marks = marks.map(|(at, mark)| if Some(at) == verb { mark | VERB_FLAG } else { *mark });
         self.name_words.extend(self.words.iter().zip(marks).map(|(word, mark)| word | mark));
         self.weigh(document::NAME);
+        verb.and_then(|at| classes.get(at)).copied()
     }
 
     fn feed(&mut self, field: SearchField, texts: &[Cow<'_, str>]) {
@@ -182,7 +220,8 @@ impl IndexBuilder {
                 let known = match self.spellings.get(word) {
                     Some(known) => *known,
                     None => {
-                        let term = (!is_stop_word(word)).then(|| intern(&mut self.stems, word));
+                        let term = (!is_stop_word(word))
+                            .then(|| intern(&mut self.stems, &mut self.meanings, word));
                         self.spellings.insert(word.into(), term);
                         term
                     }
@@ -199,23 +238,30 @@ impl IndexBuilder {
         for term in self.words.drain(..) {
             if self.weights.len() <= term as usize {
                 self.weights.resize(term as usize + 1, 0.0);
+                self.sets.resize(term as usize + 1, 0);
             }
             let sum = &mut self.weights[term as usize];
             if *sum == 0.0 {
                 self.touched.push(term);
             }
             *sum += weight;
+            self.sets[term as usize] |= field.bit;
         }
     }
 
-    fn take_weight(&mut self, term: u32) -> f32 {
-        self.weights.get_mut(term as usize).map_or(0.0, std::mem::take)
+    /// The weight of a term in the document at hand, and the fields that hold it.
+    fn take_weight(&mut self, term: u32) -> (f32, u8) {
+        let weight = self.weights.get_mut(term as usize).map_or(0.0, std::mem::take);
+        (weight, self.sets.get_mut(term as usize).map_or(0, std::mem::take))
     }
 
-    fn end_document(&mut self) {
+    fn end_document(&mut self, traits: ToolTraits) {
+        self.traits.push(traits);
         for term in std::mem::take(&mut self.touched) {
-            let strength = saturate(self.take_weight(term)) * MAX_STRENGTH;
+            let (weight, fields) = self.take_weight(term);
+            let strength = saturate(weight) * MAX_STRENGTH;
             self.terms.push(term);
+            self.fields.push(fields);
             self.strengths.push(strength.round().clamp(1.0, MAX_STRENGTH) as u8);
         }
         self.starts.push(self.terms.len() as u32);
@@ -235,15 +281,18 @@ impl IndexBuilder {
         for (term, capability, strength) in self.cards {
             cards.entry(number(term)).or_default().push((capability, strength));
         }
-        let (starts, documents, strengths) =
-            invert(terms.terms.len(), &self.starts, &self.terms, &self.strengths, number);
+        let entries = (self.strengths.as_slice(), self.fields.as_slice());
+        let (starts, documents, strengths, fields) =
+            invert(terms.terms.len(), &self.starts, &self.terms, entries, number);
         ToolIndex {
             terms,
             starts,
             documents,
             strengths,
+            fields,
             cards,
             capabilities: self.capabilities,
+            traits: self.traits,
             name_starts: self.name_starts,
             name_words: self.name_words.into_iter().map(|word| renumber(word, number)).collect(),
             scratch: Mutex::default(),
@@ -251,14 +300,30 @@ impl IndexBuilder {
     }
 }
 
-/// A name's word with its term renumbered and its mark kept.
+/// A name's word with its term renumbered and its marks kept.
 fn renumber(word: u32, number: impl Fn(u32) -> u32) -> u32 {
-    number(word & !PLURAL_FLAG) | word & PLURAL_FLAG
+    number(word & !MARKS) | word & MARKS
 }
 
-fn intern(stems: &mut FxHashMap<Box<str>, u32>, word: &str) -> u32 {
+/// Which word of a name says what is done: the first one or the last one before any other.
+fn verb_place(classes: &[VerbClass]) -> Option<usize> {
+    let is_verb = |at: &usize| classes.get(*at).is_some_and(|one| *one != VerbClass::Unknown);
+    let last = classes.len().checked_sub(1)?;
+    [0, last].into_iter().chain(0..classes.len()).find(is_verb)
+}
+
+fn intern(
+    stems: &mut FxHashMap<Box<str>, u32>,
+    meanings: &mut Vec<(VerbClass, u32)>,
+    word: &str,
+) -> u32 {
+    let stem = stemmed(word);
     let next = stems.len() as u32;
-    *stems.entry(stemmed(word).into()).or_insert(next)
+    *stems.entry(stem.into()).or_insert_with_key(|stem| {
+        let mark = if is_neutral(stem) { NEUTRAL_FLAG } else { 0 };
+        meanings.push((class_of(stem), mark));
+        next
+    })
 }
 
 fn saturate(weight: f32) -> f32 {
@@ -270,9 +335,9 @@ fn invert(
     terms: usize,
     document_starts: &[u32],
     document_terms: &[u32],
-    document_strengths: &[u8],
+    (document_strengths, document_fields): (&[u8], &[u8]),
     number: impl Fn(u32) -> u32,
-) -> (Vec<u32>, Vec<u32>, Vec<u8>) {
+) -> (Vec<u32>, Vec<u32>, Vec<u8>, Vec<u8>) {
     let mut starts = vec![0_u32; terms + 1];
     for term in document_terms {
         starts[number(*term) as usize + 1] += 1;
@@ -285,18 +350,20 @@ fn invert(
     let mut next = starts.clone();
     let mut documents = vec![0_u32; document_terms.len()];
     let mut strengths = vec![0_u8; document_terms.len()];
+    let mut fields = vec![0_u8; document_terms.len()];
     for (document, bounds) in document_starts.windows(2).enumerate() {
         let &[from, to] = bounds else { continue };
         let range = from as usize..to as usize;
-        for (term, strength) in document_terms[range.clone()].iter().zip(&document_strengths[range])
-        {
-            let at = &mut next[number(*term) as usize];
-            documents[*at as usize] = document as u32;
-            strengths[*at as usize] = *strength;
-            *at += 1;
+        for entry in range {
+            let next = &mut next[number(document_terms[entry]) as usize];
+            let at = *next as usize;
+            documents[at] = document as u32;
+            strengths[at] = document_strengths[entry];
+            fields[at] = document_fields[entry];
+            *next += 1;
         }
     }
-    (starts, documents, strengths)
+    (starts, documents, strengths, fields)
 }
 
 /// The stem of the first word that nearly all tools start with, when there are enough

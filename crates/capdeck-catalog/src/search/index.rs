@@ -5,7 +5,7 @@ use std::{ops::Range, sync::Arc};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use super::{builder, rank::ScoreBuffers};
+use super::{builder, document::ToolTraits, rank::ScoreBuffers};
 use crate::Capability;
 
 /// Strengths are kept in a byte: 255 is the strongest.
@@ -13,6 +13,15 @@ pub(super) const MAX_STRENGTH: f32 = 255.0;
 
 /// Marks a name's word that is in the plural; the other bits are its term.
 pub(super) const PLURAL_FLAG: u32 = 1 << 31;
+
+/// Marks a name's word that says what is done.
+pub(super) const VERB_FLAG: u32 = 1 << 30;
+
+/// Marks a name's word that says little.
+pub(super) const NEUTRAL_FLAG: u32 = 1 << 29;
+
+/// All marks of a name's word.
+pub(super) const MARKS: u32 = PLURAL_FLAG | VERB_FLAG | NEUTRAL_FLAG;
 
 /// An index over the usable capabilities of one catalog. A document is a tool, or a capability whose
 /// tools are not known yet; documents of one capability lie side by side, in catalog order.
@@ -23,6 +32,8 @@ pub(crate) struct ToolIndex {
     pub(super) starts: Vec<u32>,
     pub(super) documents: Vec<u32>,
     pub(super) strengths: Vec<u8>,
+    /// For each of these entries, the fields of the document that hold the term.
+    pub(super) fields: Vec<u8>,
     /// Capabilities whose card holds a term. Cards count for all their tools, and are kept apart so
     /// that a long description is not stored once per tool.
     pub(super) cards: FxHashMap<u32, Vec<(u32, f32)>>,
@@ -30,6 +41,8 @@ pub(crate) struct ToolIndex {
     /// For document `d`, the words of its name: `name_words[name_starts[d]..name_starts[d + 1]]`.
     pub(super) name_starts: Vec<u32>,
     pub(super) name_words: Vec<u32>,
+    /// One for each document.
+    pub(super) traits: Vec<ToolTraits>,
     /// Buffers of the last query, kept for the next one.
     pub(super) scratch: Mutex<ScoreBuffers>,
 }
@@ -58,6 +71,21 @@ impl ToolIndex {
         (&self.documents[range.clone()], &self.strengths[range])
     }
 
+    /// The documents that hold a term, and in which of their fields.
+    pub(super) fn fields(&self, term: u32) -> (&[u32], &[u8]) {
+        let range = bounds(&self.starts, term);
+        (&self.documents[range.clone()], &self.fields[range])
+    }
+
+    pub(super) fn traits(&self, document: u32) -> ToolTraits {
+        self.traits.get(document as usize).copied().unwrap_or_default()
+    }
+
+    /// The number of the capability a document belongs to.
+    pub(super) fn capability_number(&self, document: u32) -> usize {
+        self.capabilities.partition_point(|indexed| indexed.documents.end <= document)
+    }
+
     pub(super) fn name_words(&self, document: u32) -> &[u32] {
         &self.name_words[bounds(&self.name_starts, document)]
     }
@@ -68,8 +96,7 @@ impl ToolIndex {
 
     /// The capability a document belongs to, and the document's place in it.
     pub(super) fn owner(&self, document: u32) -> Option<(&Arc<Capability>, usize)> {
-        let at = self.capabilities.partition_point(|indexed| indexed.documents.end <= document);
-        let indexed = self.capabilities.get(at)?;
+        let indexed = self.capabilities.get(self.capability_number(document))?;
         Some((&indexed.capability, document.checked_sub(indexed.documents.start)? as usize))
     }
 }

@@ -1,73 +1,71 @@
-//! Whether a question wants something shown or something done, judged by how it starts.
+//! What a question wants done, judged by how it starts.
 
-use super::words::each_word;
+use super::{
+    verbs::{VerbClass, class_of, is_noun_too},
+    words::stemmed,
+};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum QueryIntent {
-    Look,
-    Do,
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct QueryIntent {
+    pub(super) class: VerbClass,
+    /// The place of the verb among the words, when the question has one.
+    pub(super) verb: Option<usize>,
 }
 
-/// Verbs of tools that only look.
-pub(super) const READING_VERBS: [&str; 16] = [
-    "get", "list", "read", "show", "search", "find", "query", "describe", "retrieve", "check",
-    "view", "fetch", "count", "print", "see", "look",
+const POLITE_WORDS: [&str; 17] = [
+    "please", "can", "could", "would", "you", "we", "want", "need", "to", "let", "me", "us",
+    "help", "do", "how", "should", "like",
 ];
-/// Verbs of tools that take something away. Such a tool is never a guess: it must be asked for.
-pub(super) const DESTRUCTIVE_VERBS: [&str; 10] = [
-    "delete",
-    "remove",
-    "uninstall",
-    "drop",
-    "erase",
-    "destroy",
-    "purge",
-    "unassign",
-    "revoke",
-    "unpublish",
+const ARTICLES: [&str; 20] = [
+    "an", "the", "my", "our", "this", "that", "some", "all", "another", "new", "someone", "two",
+    "these", "it", "every", "your", "several", "three", "many", "more",
 ];
-/// Verbs that ask for something to be done, where a question may start with them and nothing else tells.
-const ACTION_VERBS: [&str; 64] = [
-    "accept", "add", "append", "apply", "approve", "archive", "assign", "attach", "book", "build",
-    "cancel", "change", "clear", "click", "clone", "close", "commit", "connect", "convert", "copy",
-    "create", "delete", "deploy", "disable", "drop", "edit", "enable", "execute", "export", "fill",
-    "fork", "generate", "give", "import", "insert", "install", "launch", "make", "mark", "merge",
-    "modify", "move", "open", "post", "publish", "push", "put", "remove", "rename", "replace",
-    "reply", "restart", "run", "save", "send", "set", "start", "stop", "store", "switch", "turn",
-    "update", "upload", "write",
-];
-const POLITE_WORDS: [&str; 13] = [
-    "please", "can", "could", "would", "you", "we", "want", "need", "to", "let", "me", "us", "help",
-];
-const ARTICLES: [&str; 12] =
-    ["an", "the", "my", "our", "this", "that", "some", "all", "another", "new", "someone", "two"];
 
-/// Tells the intent; `None` when the question does not say.
-///
-/// "who watches this ticket" and "logs of a pod" want something shown, "tag a page" wants something done:
-/// a verb at the start is followed by an article, a noun is not.
-pub(super) fn intent(question: &str) -> Option<QueryIntent> {
-    // Single letters are no words to the index, but `a` tells a verb from a noun.
-    let spaced = question.replace(" a ", " an ");
-    let mut words: Vec<String> = Vec::new();
-    each_word(&spaced, &mut String::new(), |word| words.push(word.to_owned()));
+/// Tells what a question wants. `who watches this ticket` and `logs of a pod` want something shown, `tag a page` wants
+/// something done: a verb at the start is followed by an article, a noun is not.
+pub(super) fn intent(words: &[String]) -> QueryIntent {
     let is = |list: &[&str], word: &str| list.contains(&word);
-    let start = words.iter().position(|word| !is(&POLITE_WORDS, word))?;
-    let first = words.get(start)?;
-    let followed_by_article = words.get(start + 1).is_some_and(|next| is(&ARTICLES, next));
-    if is(&READING_VERBS, first) {
-        Some(QueryIntent::Look)
-    } else if is(&ACTION_VERBS, first) {
-        Some(QueryIntent::Do)
-    } else if is_question_word(first) {
-        Some(QueryIntent::Look)
-    } else if followed_by_article {
-        Some(QueryIntent::Do)
-    } else if words.iter().any(|word| is(&ACTION_VERBS, word)) {
-        None
-    } else {
-        Some(QueryIntent::Look)
+    let look = QueryIntent { class: VerbClass::Look, verb: None };
+    let Some(start) = words.iter().position(|word| !is(&POLITE_WORDS, word)) else {
+        return QueryIntent::default();
+    };
+    let Some(first) = words.get(start) else { return QueryIntent::default() };
+    let asks_how = words.iter().take(start).any(|word| word == "how");
+    let next = words.get(start + 1);
+    let has_article = next.is_some_and(|next| is(&ARTICLES, next));
+    if first == "open" {
+        // Opening a ticket makes one, opening a file shows it.
+        return QueryIntent { class: VerbClass::Unknown, verb: Some(start) };
     }
+    let class = class_of(&stemmed(first));
+    // `comment on an issue` does something, `comments on an issue` are things.
+    let has_target = next.is_some_and(|next| is(&["on", "to", "into"], next));
+    if class != VerbClass::Unknown && (has_article || has_target || !is_noun_too(first)) {
+        // `deleted files` and `running pods` are things.
+        return match is_inflected(first) && !has_article {
+            true => look,
+            false => QueryIntent { class, verb: Some(start) },
+        };
+    }
+    if is_question_word(first) || asks_how {
+        return look;
+    }
+    if has_article {
+        return QueryIntent { class: VerbClass::Act, verb: Some(start) };
+    }
+    let is_later_verb = |word: &&String| {
+        let is_verb = !is_noun_too(word) && !is_inflected(word);
+        is_verb && !matches!(class_of(&stemmed(word)), VerbClass::Unknown | VerbClass::Look)
+    };
+    match words.iter().skip(start + 1).find(is_later_verb) {
+        Some(_) => QueryIntent::default(),
+        None => look,
+    }
+}
+
+/// True for `running`, `deleted` and `labels`, not for `press`.
+fn is_inflected(word: &str) -> bool {
+    ["ing", "ed", "s"].iter().any(|end| word.ends_with(end)) && *word != stemmed(word)
 }
 
 fn is_question_word(word: &str) -> bool {
@@ -82,24 +80,36 @@ fn is_question_word(word: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn class(question: &str) -> VerbClass {
+        let words: Vec<String> = question.split_whitespace().map(str::to_owned).collect();
+        intent(&words).class
+    }
+
     #[test]
     fn the_start_of_a_question_tells() {
         for question in [
             "who is watching this ticket",
-            "logs of a pod",
+            "logs of an pod",
             "can you list the open issues",
             "is the build green",
             "my workspaces",
+            "commit history",
+            "running pods",
+            "merge request diff",
         ] {
-            assert_eq!(intent(question), Some(QueryIntent::Look), "{question}");
+            assert_eq!(class(question), VerbClass::Look, "{question}");
         }
-        for question in
-            ["tag a page", "please store json", "create an issue", "plan the next sprint"]
-        {
-            assert_eq!(intent(question), Some(QueryIntent::Do), "{question}");
-        }
-        for question in ["", "quickly delete it"] {
-            assert_eq!(intent(question), None, "{question}");
+        for (question, expected) in [
+            ("commit my changes", VerbClass::Act),
+            ("please store json", VerbClass::Create),
+            ("create an issue", VerbClass::Create),
+            ("tag an page", VerbClass::Act),
+            ("get rid", VerbClass::Look),
+            ("remove labels", VerbClass::Remove),
+            ("quickly delete it", VerbClass::Unknown),
+            ("", VerbClass::Unknown),
+        ] {
+            assert_eq!(class(question), expected, "{question}");
         }
     }
 }

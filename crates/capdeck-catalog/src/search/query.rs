@@ -1,8 +1,11 @@
-//! What a question asks for: one group of terms per idea, the word itself and what else could be meant.
+//! What a question asks for: one group of terms per idea, the word itself and what else could be meant; and what is to
+//! be done to which of them.
 
 use super::{
     index::{ToolIndex, letters},
+    intent::intent,
     thesaurus,
+    verbs::VerbClass,
     words::{each_word, is_plural, is_stop_word, stemmed},
 };
 
@@ -19,7 +22,7 @@ const MAX_PREFIX_TERMS: usize = 24;
 /// Words tried for one typing error.
 const MAX_TYPO_TERMS: usize = 8;
 /// Ideas taken from one question; agents sometimes paste a page.
-const MAX_QUERY_GROUPS: usize = 24;
+pub(super) const MAX_QUERY_GROUPS: usize = 24;
 
 /// One idea of a question.
 #[derive(Debug, Default)]
@@ -30,20 +33,31 @@ pub(super) struct TermGroup {
     pub(super) plural: bool,
 }
 
-/// The ideas of a question. `present` tells whether the asker's part of the catalog holds a term:
-/// what the asker may not see must not change the answer either.
-pub(super) fn groups(
-    index: &ToolIndex,
-    question: &str,
-    present: impl Fn(u32) -> bool,
-) -> Vec<TermGroup> {
+/// A question taken apart.
+#[derive(Debug, Default)]
+pub(super) struct Query {
+    pub(super) groups: Vec<TermGroup>,
+    /// The group that says what is to be done.
+    pub(super) verb: Option<usize>,
+    /// What is to be done; questions that do not say want to look.
+    pub(super) class: VerbClass,
+    /// The group of the thing that it is done to: `labels` in "the labels of a page".
+    pub(super) object: Option<usize>,
+}
+
+/// Takes a question apart. `present` tells whether the asker's part of the catalog holds a term: what the
+/// asker may not see must not change the answer either.
+pub(super) fn parse(index: &ToolIndex, question: &str, present: impl Fn(u32) -> bool) -> Query {
     let words = words(question);
+    let intent = intent(&words);
+    let mut query = Query { class: intent.class, ..Query::default() };
     // A question of nothing but stop words is about those words.
     let only_stop_words = words.iter().all(|word| is_stop_word(word));
     let find = |word: &str| index.terms.find(&stemmed(word)).filter(|term| present(*term));
-    let mut groups = Vec::new();
+    let mut is_object_complete = false;
     for (place, word) in words.iter().enumerate() {
         if is_stop_word(word) && !only_stop_words {
+            is_object_complete |= query.object.is_some() && ends_object(word);
             continue;
         }
         let mut group = group(index, &stemmed(word), &present);
@@ -56,20 +70,37 @@ pub(super) fn groups(
         for joined in pairs.into_iter().flatten().filter_map(|joined| find(&joined)) {
             group.add(joined, JOINED_WORD_WEIGHT);
         }
-        if !group.terms.is_empty() {
-            groups.push(group);
+        if group.terms.is_empty() {
+            continue;
         }
-        if groups.len() == MAX_QUERY_GROUPS {
+        if intent.verb == Some(place) {
+            query.verb = Some(query.groups.len());
+        } else if !is_object_complete {
+            query.object = Some(query.groups.len());
+        }
+        query.groups.push(group);
+        if query.groups.len() == MAX_QUERY_GROUPS {
             break;
         }
     }
-    groups
+    query
+}
+
+/// True for words after which something else begins: `of`, `in`, `that`.
+fn ends_object(word: &str) -> bool {
+    const WORDS: [&str; 17] = [
+        "about", "as", "at", "by", "for", "from", "in", "into", "of", "on", "that", "to", "via",
+        "when", "where", "which", "with",
+    ];
+    WORDS.contains(&word)
 }
 
 /// The distinct words of a question, two-word phrases joined.
 fn words(question: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
-    each_word(question, &mut String::new(), |word| {
+    // Single letters are no words to the index, but `a` tells a verb from a noun.
+    let question = question.replace(" a ", " an ");
+    each_word(&question, &mut String::new(), |word| {
         match all.last().and_then(|last| thesaurus::phrase(last, word)) {
             Some(joined) => {
                 all.pop();

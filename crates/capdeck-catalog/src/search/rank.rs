@@ -2,25 +2,22 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap, ops::Range};
 
-use rustc_hash::FxHashMap;
-
 use super::{
-    index::{MAX_STRENGTH, PLURAL_FLAG, ToolIndex},
-    intent::{DESTRUCTIVE_VERBS, QueryIntent, READING_VERBS, intent},
-    query::{TermGroup, groups},
-    words::stemmed,
+    document::SUMMARY,
+    features::{Candidate, Comparison, Features, FieldShares},
+    index::{MAX_STRENGTH, ToolIndex},
+    query::{Query, TermGroup, parse},
+    weights,
 };
 
-/// Documents that are looked at more closely, by how well the question covers their name.
-const MAX_RERANKED_DOCUMENTS: usize = 256;
-/// What a name that is exactly the question adds, as a share of the score.
-const NAME_BONUS: f32 = 0.45;
-/// What a name adds whose verb suits what the question wants: looking or doing, and destroying only when
-/// asked. It is added and never taken: the head must stay above the rest.
-const INTENT_BONUS: f32 = 0.15;
-
-/// What a word of a name counts when it is singular and the question's is plural, or the reverse.
-const NUMBER_MISMATCH_WEIGHT: f32 = 0.6;
+/// Documents that are looked at more closely.
+const MAX_RERANKED_DOCUMENTS: usize = 64;
+/// What a word of a card counts at least when it is in the name of the capability.
+const MIN_CARD_NAME_STRENGTH: f32 = 0.7;
+/// What a member of a set loses to its own tools, which need one call less. The questions to learn from have no sets.
+const DETOUR_COST: f32 = 2.0;
+/// The bit of a set of fields that stands for all of them.
+const ANY_FIELD: u8 = 1 << 7;
 /// Flattens rarity: one rare word by the way must not outweigh what the question is about.
 const RARITY_EXPONENT: f32 = 0.7;
 
@@ -45,34 +42,52 @@ type RankCandidate = (Reverse<u32>, u32);
 impl ToolIndex {
     /// The `limit` best documents among the capabilities that `visible` admits.
     pub(super) fn rank(&self, question: &str, limit: usize, visible: &[bool]) -> ToolRanking {
-        let ranges = self.visible_ranges(visible);
-        let corpus: usize = ranges.iter().map(ExactSizeIterator::len).sum();
-        let everything = corpus == self.document_count();
-        let groups =
-            groups(self, question, |term| everything || self.present(term, &ranges, visible));
-
-        let mut scratch = std::mem::take(&mut *self.scratch.lock());
-        scratch.fit(self.document_count());
-        let mut rarity = Vec::with_capacity(groups.len());
-        for group in &groups {
-            self.gather(group, &ranges, visible, &mut scratch);
-            rarity.push(scratch.add_group_scores(corpus));
+        let (mut ranking, features) = self.candidates(question, limit, visible);
+        let best_score = ranking.best.first().map_or(0.0, |(_, score)| *score);
+        let head = &mut ranking.best[..features.len()];
+        for ((document, score), features) in head.iter_mut().zip(&features) {
+            *score = weights::weigh(features);
+            if self.traits(*document).opens_member {
+                *score -= DETOUR_COST;
+            }
         }
-        let bonus = NameBonus::new(&groups, &rarity, self.query_intent(question));
-        let ranking = self.select(&bonus, &ranges, limit, &scratch.scores);
-        scratch.scores.fill(0.0);
-        *self.scratch.lock() = scratch;
+        // The better candidate first, then the earlier place in the catalog.
+        head.sort_unstable_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
+        // Candidates stay above the rest, whose scores are at most the best.
+        for (_, score) in head {
+            *score = best_score * (1.0 + 1.0 / (1.0 + (-*score).exp()));
+        }
+        ranking.best.truncate(limit);
         ranking
     }
 
-    /// What the question wants, with the verbs that tell whether a tool suits.
-    fn query_intent(&self, question: &str) -> Option<IntentTerms> {
-        let term = |verb: &&str| self.terms.find(&stemmed(verb));
-        Some(IntentTerms {
-            intent: intent(question)?,
-            looking: READING_VERBS.iter().filter_map(term).collect(),
-            destroying: DESTRUCTIVE_VERBS.iter().filter_map(term).collect(),
-        })
+    /// The documents that fit best by words alone, and what the first of them are compared by.
+    pub(super) fn candidates(
+        &self,
+        question: &str,
+        limit: usize,
+        visible: &[bool],
+    ) -> (ToolRanking, Vec<Features>) {
+        let ranges = self.visible_ranges(visible);
+        let corpus: usize = ranges.iter().map(ExactSizeIterator::len).sum();
+        let everything = corpus == self.document_count();
+        let query =
+            parse(self, question, |term| everything || self.present(term, &ranges, visible));
+        let mut scratch = std::mem::take(&mut *self.scratch.lock());
+        scratch.fit(self.document_count());
+        let mut shares = Vec::with_capacity(query.groups.len());
+        for group in &query.groups {
+            self.gather(group, &ranges, visible, &mut scratch);
+            shares.push(scratch.add_group_scores(corpus));
+        }
+        let sum: f32 = shares.iter().sum();
+        shares.iter_mut().for_each(|share| *share /= sum);
+        let ranking = self.select(&ranges, limit, &scratch.scores);
+        scratch.scores.fill(0.0);
+        *self.scratch.lock() = scratch;
+        let head = ranking.best.len().min(MAX_RERANKED_DOCUMENTS);
+        let features = self.features(&query, &shares, visible, &ranking.best[..head]);
+        (ranking, features)
     }
 
     /// The documents of the visible capabilities; neighbours are joined.
@@ -157,13 +172,8 @@ impl ToolIndex {
         best
     }
 
-    fn select(
-        &self,
-        bonus: &NameBonus,
-        ranges: &[Range<u32>],
-        limit: usize,
-        scores: &[f32],
-    ) -> ToolRanking {
+    /// The documents with the best scores, best first, and how many have any.
+    fn select(&self, ranges: &[Range<u32>], limit: usize, scores: &[f32]) -> ToolRanking {
         // The head is the same documents for every page, so that pages do not overlap.
         let capacity = limit.max(MAX_RERANKED_DOCUMENTS);
         let mut heap: BinaryHeap<RankCandidate> = BinaryHeap::with_capacity(capacity + 1);
@@ -186,17 +196,110 @@ impl ToolIndex {
             }
         }
         let sorted = heap.into_sorted_vec().into_iter();
-        let mut best: Vec<(u32, f32)> =
-            sorted.map(|(bits, document)| (document, f32::from_bits(bits.0))).collect();
-        let head = best.len().min(MAX_RERANKED_DOCUMENTS);
-        for (document, score) in &mut best[..head] {
-            *score *= 1.0 + bonus.share_for(self.name_words(*document));
-        }
-        // The higher score first, then the earlier place in the catalog.
-        best[..head]
-            .sort_unstable_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
-        best.truncate(limit);
+        let best = sorted.map(|(bits, document)| (document, f32::from_bits(bits.0))).collect();
         ToolRanking { best, total }
+    }
+
+    /// What the best documents are compared by, in their order.
+    pub(super) fn features(
+        &self,
+        query: &Query,
+        shares: &[f32],
+        visible: &[bool],
+        best: &[(u32, f32)],
+    ) -> Vec<Features> {
+        let best_score = best.first().map_or(1.0, |(_, score)| *score);
+        let cards: Vec<Vec<(usize, f32)>> =
+            query.groups.iter().map(|group| self.named_cards(group, visible)).collect();
+        let is_exact =
+            |of_group: &Vec<(usize, f32)>| of_group.iter().any(|(_, weight)| *weight > 0.99);
+        let comparison = Comparison::new(query, shares, cards.iter().map(is_exact).collect());
+        let field_shares = self.field_shares(query, shares, best);
+        let mut card = vec![0.0; query.groups.len()];
+        let candidates = best.iter().zip(field_shares);
+        candidates
+            .map(|((document, score), shares)| {
+                let owner = self.capability_number(*document);
+                for (weight, of_group) in card.iter_mut().zip(&cards) {
+                    let own = of_group.iter().find(|(capability, _)| *capability == owner);
+                    *weight = own.map_or(0.0, |(_, weight)| *weight);
+                }
+                comparison.features(&Candidate {
+                    score: *score,
+                    best_score,
+                    name: self.name_words(*document),
+                    traits: self.traits(*document),
+                    card: &card,
+                    shares,
+                })
+            })
+            .collect()
+    }
+
+    /// The visible capabilities whose name expresses an idea, and how well.
+    fn named_cards(&self, group: &TermGroup, visible: &[bool]) -> Vec<(usize, f32)> {
+        let mut named: Vec<(usize, f32)> = Vec::new();
+        for (term, weight) in &group.terms {
+            for (capability, strength) in self.cards.get(term).into_iter().flatten() {
+                let place = *capability as usize;
+                if *strength < MIN_CARD_NAME_STRENGTH
+                    || !visible.get(place).copied().unwrap_or_default()
+                {
+                    continue;
+                }
+                match named.iter_mut().find(|(known, _)| *known == place) {
+                    Some((_, known)) => *known = known.max(*weight),
+                    None => named.push((place, *weight)),
+                }
+            }
+        }
+        named
+    }
+
+    /// How well the fields of each of these documents cover the question.
+    fn field_shares(&self, query: &Query, shares: &[f32], best: &[(u32, f32)]) -> Vec<FieldShares> {
+        let mut places: Vec<(u32, usize)> =
+            best.iter().enumerate().map(|(place, (document, _))| (*document, place)).collect();
+        places.sort_unstable();
+        let mut all = vec![FieldShares::default(); best.len()];
+        let mut seen = vec![0_u8; best.len()];
+        for (number, (group, share)) in query.groups.iter().zip(shares).enumerate() {
+            seen.fill(0);
+            let is_object = query.object == Some(number);
+            let mut terms = group.terms.clone();
+            terms.sort_by(|one, other| other.1.total_cmp(&one.1));
+            for (term, weight) in terms {
+                let (documents, fields) = self.fields(term);
+                let mut from = 0;
+                for (document, place) in &places {
+                    let rest = documents.get(from..).unwrap_or_default();
+                    from += rest.partition_point(|one| one < document);
+                    if documents.get(from) != Some(document) {
+                        continue;
+                    }
+                    let (Some(seen), Some(own)) = (seen.get_mut(*place), all.get_mut(*place))
+                    else {
+                        continue;
+                    };
+                    let set = fields.get(from).copied().unwrap_or_default() | ANY_FIELD;
+                    let new = set & !*seen;
+                    *seen |= set;
+                    let gain = share * weight;
+                    for (bit, sum) in own.fields.iter_mut().enumerate() {
+                        if new >> bit & 1 == 1 {
+                            *sum += gain;
+                        }
+                    }
+                    if new & ANY_FIELD != 0 {
+                        own.any += gain;
+                    }
+                    if is_object && new & SUMMARY.bit != 0 {
+                        own.has_object = weight;
+                    }
+                }
+            }
+        }
+        all
     }
 }
 
@@ -224,69 +327,5 @@ impl ScoreBuffers {
             self.scores[at] += rarity * std::mem::take(&mut self.group[at]);
         }
         rarity
-    }
-}
-
-/// How well a question and a name cover each other.
-struct NameBonus {
-    /// For each term of the question, the idea it expresses and how well.
-    terms: FxHashMap<u32, (usize, f32)>,
-    /// Each idea's share of the question, and whether it is asked for in the plural.
-    shares: Vec<(f32, bool)>,
-    intent: Option<IntentTerms>,
-}
-
-/// What a question wants, and the terms of verbs that look and that destroy.
-struct IntentTerms {
-    intent: QueryIntent,
-    looking: Vec<u32>,
-    destroying: Vec<u32>,
-}
-
-impl NameBonus {
-    fn new(groups: &[TermGroup], rarity: &[f32], intent: Option<IntentTerms>) -> Self {
-        let sum: f32 = rarity.iter().sum();
-        let mut terms: FxHashMap<u32, (usize, f32)> = FxHashMap::default();
-        for (number, group) in groups.iter().enumerate() {
-            for (term, weight) in &group.terms {
-                let known = terms.entry(*term).or_insert((number, *weight));
-                if *weight > known.1 {
-                    *known = (number, *weight);
-                }
-            }
-        }
-        let share = |(rarity, group): (&f32, &TermGroup)| (rarity / sum, group.plural);
-        Self { terms, shares: rarity.iter().zip(groups).map(share).collect(), intent }
-    }
-
-    /// What a name adds, as a share of the score.
-    fn share_for(&self, name: &[u32]) -> f32 {
-        let (mut named, mut asked, mut seen) = (0.0, 0.0, 0_u32);
-        for word in name {
-            let Some((group, weight)) = self.terms.get(&(word & !PLURAL_FLAG)) else { continue };
-            let (share, plural) = self.shares.get(*group).copied().unwrap_or_default();
-            let same_number = plural == (word & PLURAL_FLAG != 0);
-            let weight = if same_number { *weight } else { weight * NUMBER_MISMATCH_WEIGHT };
-            named += weight;
-            if seen & 1 << group == 0 {
-                seen |= 1 << group;
-                asked += weight * share;
-            }
-        }
-        if name.is_empty() {
-            return 0.0;
-        }
-        let suits = self.intent.as_ref().is_some_and(|intent| self.suits(intent, name));
-        NAME_BONUS * asked * named / name.len() as f32 + if suits { INTENT_BONUS } else { 0.0 }
-    }
-
-    fn suits(&self, intent: &IntentTerms, name: &[u32]) -> bool {
-        let terms = || name.iter().map(|word| word & !PLURAL_FLAG);
-        let looks = terms().any(|term| intent.looking.contains(&term));
-        let destroys = |term| intent.destroying.contains(&term) && !self.terms.contains_key(&term);
-        match intent.intent {
-            QueryIntent::Look => looks,
-            QueryIntent::Do => !looks && !terms().any(destroys),
-        }
     }
 }

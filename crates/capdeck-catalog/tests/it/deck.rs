@@ -18,7 +18,6 @@ pub(crate) struct Server {
 pub(crate) struct Question {
     pub(crate) query: String,
     pub(crate) expect: Vec<String>,
-    pub(crate) split: String,
 }
 
 pub(crate) fn definition(id: &str, layer: SourceLayer) -> Definition {
@@ -80,8 +79,10 @@ pub(crate) fn recorded_servers() -> Option<Vec<Server>> {
     Some(servers.collect())
 }
 
-pub(crate) fn questions() -> Vec<Question> {
-    let text = std::fs::read_to_string(repository().join("bench/queries/tools.jsonl")).unwrap();
+/// The questions of a set: `train`, which the ranking learns from, or `held-out`.
+pub(crate) fn questions(set: &str) -> Vec<Question> {
+    let path = repository().join(format!("bench/queries/{set}.jsonl"));
+    let text = std::fs::read_to_string(path).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 

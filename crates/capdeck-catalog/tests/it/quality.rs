@@ -11,25 +11,23 @@ pub(crate) struct Recall {
     pub(crate) five: f64,
 }
 
-/// Asks every question of a split; `miss` hears of those whose answer is not the first hit.
+/// Asks every question; `miss` hears of those whose answer is not the first hit.
 pub(crate) fn recall(
     catalog: &Catalog,
     questions: &[Question],
-    split: &str,
     mut miss: impl FnMut(&Question, Option<usize>, &[String]),
 ) -> Recall {
-    let (mut first, mut five, mut asked) = (0, 0, 0);
-    for question in questions.iter().filter(|question| question.split == split) {
+    let (mut first, mut five) = (0, 0);
+    for question in questions {
         let hits = ask(catalog, &question.query, 10);
         let place = hits.iter().position(|hit| question.expect.contains(hit));
-        asked += 1;
         first += usize::from(place == Some(0));
         five += usize::from(place.is_some_and(|place| place < 5));
         if place != Some(0) {
             miss(question, place, &hits);
         }
     }
-    let share = |count: usize| count as f64 / asked as f64;
+    let share = |count: usize| count as f64 / questions.len() as f64;
     Recall { first: share(first), five: share(five) }
 }
 

@@ -75,6 +75,80 @@ fn the_tool_that_does_what_is_asked_comes_first() {
 }
 
 #[test]
+fn ordinary_questions_find_the_right_tool() {
+    let zone = json!({"type": "string", "description": "A zone, e.g. 'Asia/Tokyo'."});
+    let clock = |name: &str, description: &str, parameters: &[&str]| {
+        let parameters: serde_json::Map<String, Value> =
+            parameters.iter().map(|name| ((*name).to_owned(), zone.clone())).collect();
+        tool(
+            &json!({"name": name, "description": description, "inputSchema": {"properties": parameters}}),
+        )
+    };
+    let clocks = vec![
+        clock("convert_time", "Turns the time of one zone into another's.", &["source", "target"]),
+        clock("get_current_time", "Tells the time in a zone.", &["timezone"]),
+    ];
+    let catalog = deck::catalog(vec![
+        server(
+            "git",
+            &[
+                ("git_commit", "Records the staged changes in the repository."),
+                ("git_diff", "Shows how two commits differ."),
+                ("git_log", "Shows the log of commits."),
+                ("git_show", "Shows what one commit holds."),
+            ],
+        ),
+        server(
+            "files",
+            &[
+                ("read_file", "Reads a whole file as text. DEPRECATED: call read_text_file."),
+                ("read_media_file", "Reads a picture or a recording from a file."),
+                ("read_text_file", "Reads a whole file as text."),
+                ("write_file", "Makes a file or replaces what it holds."),
+            ],
+        ),
+        Server { id: "clock".to_owned(), tools: clocks },
+    ]);
+    for (query, expected) in [
+        ("commit history", "git/git_log"),
+        ("what time is it in tokyo", "clock/get_current_time"),
+        ("read a file", "files/read_text_file"),
+        ("commit my changes", "git/git_commit"),
+        ("convert 9am in tokyo to new york time", "clock/convert_time"),
+        ("save text in a file", "files/write_file"),
+    ] {
+        assert_eq!(ask(&catalog, query, 1), [expected], "{query}");
+    }
+}
+
+#[test]
+fn deprecated_and_destructive_tools_rank_below_their_equals() {
+    let marked = [
+        json!({"name": "sync_notes", "description": "Brings notes up to date. This tool is deprecated."}),
+        json!({"name": "sync_notes", "description": "Brings notes up to date.", "annotations": {"deprecated": true}}),
+        json!({"name": "sync_notes", "description": "Brings notes up to date.", "annotations": {"destructiveHint": true}}),
+        json!({"name": "purge_notes", "description": "Brings notes up to date."}),
+    ];
+    for worse in marked {
+        let better =
+            tool(&json!({"name": "sync_notes", "description": "Brings notes up to date."}));
+        let servers = [("a", tool(&worse)), ("b", better)];
+        let servers = servers.map(|(id, tool)| Server { id: id.to_owned(), tools: vec![tool] });
+        let found = ask(&deck::catalog(servers.into()), "bring my notes up to date", 1);
+        assert_eq!(found, ["b/sync_notes"], "above {worse}");
+    }
+}
+
+#[test]
+fn a_tool_about_deprecated_things_is_not_deprecated() {
+    let about = json!({"name": "list_deprecated", "description": "Lists deprecated endpoints of a service."});
+    let other = json!({"name": "list_endpoints", "description": "Lists endpoints of a service."});
+    let tools = vec![tool(&other), tool(&about)];
+    let catalog = deck::catalog(vec![Server { id: "api".to_owned(), tools }]);
+    assert_eq!(ask(&catalog, "which endpoints are deprecated", 1), ["api/list_deprecated"]);
+}
+
+#[test]
 fn beginnings_and_typing_errors_are_forgiven() {
     let catalog = trackers();
     for (query, expected) in [
@@ -273,6 +347,20 @@ fn plain_questions_find_the_right_recorded_tool() {
         return;
     };
     let catalog = deck::catalog(servers);
-    let recall = quality::recall(&catalog, &deck::questions(), "test", |_, _, _| {});
-    assert!(recall.five >= 0.90 && recall.first >= 0.70, "{recall:?}");
+    let recall = quality::recall(&catalog, &deck::questions("held-out"), |_, _, _| {});
+    assert!(recall.five >= 0.95 && recall.first >= 0.78, "{recall:?}");
+}
+
+#[test]
+fn held_out_questions_are_not_learned_from() {
+    let (train, held_out) = (deck::questions("train"), deck::questions("held-out"));
+    assert!(held_out.len() >= 400);
+    let plain =
+        |text: &str| text.to_lowercase().replace(|letter: char| !letter.is_alphanumeric(), "");
+    let learned: HashSet<String> = train.iter().map(|question| plain(&question.query)).collect();
+    let mut seen = HashSet::new();
+    for question in &held_out {
+        let plain = plain(&question.query);
+        assert!(!learned.contains(&plain) && seen.insert(plain), "twice: {}", question.query);
+    }
 }

@@ -302,8 +302,10 @@ fn type_of(value: &Value) -> &'static str {
     }
 }
 
-pub(super) fn property<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
-    resolve(schema, schema).get("properties")?.get(key)
+/// The schema of a member, in one of the forms an object may have.
+pub(super) fn property<'a>(schema: &'a Value, root: &'a Value, key: &str) -> Option<&'a Value> {
+    let members = ToolParameters::within(schema, root);
+    members.all.iter().find(|one| one.name == key).map(|one| one.schema)
 }
 
 /// The schema of a list's items, also when the list is one of several forms.

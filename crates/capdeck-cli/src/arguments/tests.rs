@@ -2,36 +2,46 @@ use serde_json::json;
 
 use super::*;
 
-fn tool() -> Tool {
-    serde_json::from_value(json!({
-        "name": "t",
-        "inputSchema": {
-            "type": "object",
-            "properties": {
-                "text": {"type": "string"},
-                "count": {"type": "integer"},
-                "ratio": {"type": "number"},
-                "deep": {"type": "boolean"},
-                "tags": {"type": "array", "items": {"type": "string"}},
-                "ids": {"type": "array", "items": {"type": "integer"}},
-                "filter": {"type": "object"},
-                "maybe": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
-                "either": {"type": ["string", "integer"]},
-                "loose": {"anyOf": [{"type": "string"}, {"type": "array", "items": {}}]},
-                "level": {"enum": [1, 2, 3]},
-                "unit": {"$ref": "#/$defs/unit"},
-                "any": {}
-            },
-            "$defs": {"unit": {"$ref": "#/$defs/number"}, "number": {"type": "number"}}
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "text": {"type": "string"},
+            "count": {"type": "integer"},
+            "ratio": {"type": "number"},
+            "deep": {"type": "boolean"},
+            "tags": {"type": "array", "items": {"type": "string"}},
+            "ids": {"type": "array", "items": {"type": "integer"}},
+            "filter": {"type": "object"},
+            "maybe": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+            "either": {"type": ["string", "integer"]},
+            "loose": {"anyOf": [{"type": "string"}, {"type": "array", "items": {}}]},
+            "level": {"enum": [1, 2, 3]},
+            "unit": {"$ref": "#/$defs/unit"},
+            "any": {},
+            "page": {"anyOf": [
+                {"type": "object", "properties": {
+                    "size": {"type": "integer"},
+                    "labels": {"type": "array", "items": {"type": "string"}},
+                    "sort": {"$ref": "#/$defs/sort"}
+                }},
+                {"type": "null"}
+            ]},
+            "a.b": {"type": "integer"},
+            "a": {"type": "object"}
+        },
+        "$defs": {
+            "unit": {"$ref": "#/$defs/number"},
+            "number": {"type": "number"},
+            "sort": {"type": "object", "properties": {"down": {"type": "boolean"}}}
         }
-    }))
-    .unwrap()
+    })
 }
 
 #[track_caller]
 fn check(given: Option<&str>, words: &[&str], expected: &str) {
     let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-    let built = parse_pairs(&words).and_then(|pairs| build(given, &pairs, &tool()));
+    let built = parse_pairs(&words).and_then(|pairs| build(given, &pairs, &schema()));
     match built {
         Ok(arguments) => assert_eq!(arguments.get(), expected),
         Err(failure) => assert_eq!(format!("error: {failure}"), expected),
@@ -103,4 +113,26 @@ fn mistakes_are_reported() {
     check(None, &["lonely"], "error: `lonely` is not an argument");
     check(None, &["=x"], "error: `=x` is not an argument");
     check(None, &["count=1", "count=2"], "error: `count` is given twice");
+}
+
+#[test]
+fn a_dot_leads_into_an_object() {
+    check(
+        None,
+        &["page.size=5", "page.labels=ui", "page.labels=5", "page.sort.down=true", "text=a"],
+        r#"{"text":"a","page":{"size":5,"labels":["ui","5"],"sort":{"down":true}}}"#,
+    );
+    check(
+        Some(r#"{"page": {"size": 1, "kept": null}}"#),
+        &["page.size:=12345678901234567890"],
+        r#"{"page":{"size":12345678901234567890,"kept":null}}"#,
+    );
+    check(None, &["filter.state=open"], r#"{"filter":{"state":"open"}}"#);
+    // A name with a dot comes first, and without an object of that name the dot is part of the name.
+    check(None, &["a.b=5", "a.c=5", "x.y=5"], r#"{"a.b":5,"x.y":"5","a":{"c":"5"}}"#);
+    check(
+        Some(r#"{"page": null}"#),
+        &["page.size=5"],
+        "error: `page` is given as something else than an object",
+    );
 }

@@ -3,19 +3,21 @@
 mod apis;
 mod cli;
 mod mcp;
+mod openapi;
 
 use std::path::{Path, PathBuf};
 
 use capdeck_definition::{
     CapabilityId, Deck, Diagnostic, DiagnosticSeverity, SourceFile, SourceFormat, SourceLayer,
+    nearest,
 };
 use capdeck_install::OverwritePolicy;
 use capdeck_storage::FileReaders;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::{
-    commands::CommandContext,
-    errors::{CommandFailure, CommandResult, TRUST_NEXT},
+    commands::{CommandContext, misplaced::MisplacedSource, starter::StarterNotice},
+    errors::{CommandFailure, CommandResult, ExitStatus, TRUST_NEXT},
     new_file::{BackendBlock, already_there, caplet_text, write_new},
     plain_text::{command_line, one_line},
     settings,
@@ -37,7 +39,7 @@ enum AddKind {
     /// An MCP server, started by a command or reached at a URL.
     Mcp(mcp::AddMcpArgs),
     /// An API described by OpenAPI.
-    Openapi(apis::AddOpenapiArgs),
+    Openapi(Box<openapi::AddOpenapiArgs>),
     /// A GraphQL endpoint.
     Graphql(apis::AddGraphqlArgs),
     /// A Google API described by a Discovery document.
@@ -46,7 +48,13 @@ enum AddKind {
     Http(apis::AddHttpArgs),
     /// Programs, one tool each.
     Cli(cli::AddCliArgs),
+    /// Any other word, which another command may take.
+    #[command(external_subcommand)]
+    Other(Vec<String>),
 }
+
+/// The kinds, as they are typed.
+const KINDS: [&str; 6] = ["mcp", "openapi", "graphql", "google-discovery", "http", "cli"];
 
 /// What every kind takes.
 #[derive(Debug, clap::Args)]
@@ -80,11 +88,29 @@ struct AddCommonArgs {
 pub(crate) fn run(args: &AddArgs, context: &CommandContext<'_>) -> CommandResult {
     match &args.kind {
         AddKind::Mcp(args) => add(&args.common, |target| args.block(target), context),
-        AddKind::Openapi(args) => add(&args.common, |target| args.block(target), context),
+        AddKind::Openapi(args) => openapi::add(args, context),
         AddKind::Graphql(args) => add(&args.common, |target| args.block(target), context),
         AddKind::GoogleDiscovery(args) => add(&args.common, |target| args.block(target), context),
         AddKind::Http(args) => add(&args.common, |_| args.block(), context),
         AddKind::Cli(args) => add(&args.common, |target| args.block(target), context),
+        AddKind::Other(words) => Err(not_a_kind(words, context)),
+    }
+}
+
+/// A word that is no kind. What another command takes is sent there.
+fn not_a_kind(words: &[String], context: &CommandContext<'_>) -> CommandFailure {
+    if words.iter().any(|word| word == "--json") {
+        context.printer.switch_to_json();
+    }
+    let typed = words.first().map_or("", String::as_str);
+    let here = context.env.current_dir.clone().unwrap_or_default();
+    if let Some(misplaced) = MisplacedSource::recognise(typed, &here) {
+        return misplaced.into_failure(typed, "a kind of capability");
+    }
+    let failure = CommandFailure::usage(format!("there is no kind `{}`", one_line(typed)));
+    match nearest(typed, KINDS) {
+        Some(near) => failure.hint(format!("did you mean `{near}`?")),
+        None => failure.hint(format!("name the kind first, one of: {}", KINDS.join(", "))),
     }
 }
 
@@ -94,22 +120,50 @@ fn add(
     context: &CommandContext<'_>,
 ) -> CommandResult {
     let target = NewFileTarget::resolve(common, context)?;
-    let (id, name, description) = (&common.id, common.name.as_deref(), &common.description);
     let block = block(&target)?;
+    write_capability(common, &target, block, context, &Map::new(), || Ok(()))
+}
+
+/// Writes the file of a new capability. `then` runs once it is there; `more` belongs to the answer as JSON.
+fn write_capability(
+    common: &AddCommonArgs,
+    target: &NewFileTarget,
+    block: BackendBlock,
+    context: &CommandContext<'_>,
+    more: &Map<String, Value>,
+    then: impl FnOnce() -> Result<(), CommandFailure>,
+) -> CommandResult {
+    let (id, name, description) = (&common.id, common.name.as_deref(), &common.description);
     let text = caplet_text(id.as_str(), name, description.as_deref(), &common.tags, block)?;
     let warnings = check(&text, id, &target.path, context)?;
     let printer = context.printer;
+    let answer = |facts: Value| {
+        let mut answer = facts;
+        if let Some(members) = answer.as_object_mut() {
+            members.extend(more.clone());
+        }
+        answer
+    };
     if common.print {
-        return printer.show(&json!({ "id": id, "text": text, "warnings": warnings }), &text);
+        let facts = json!({ "id": id, "text": text, "warnings": warnings });
+        printer.show(&answer(facts), &text)?;
+        then()?;
+        return Ok(ExitStatus::Done);
     }
+    let starter = StarterNotice::of(&context.settings()?);
     target.write(&text, common.force)?;
     target.note_other_id(common, context);
-    printer.json_or(&json!({ "id": id, "path": target.path, "warnings": warnings }), || {
+    if !printer.wants_json() {
         printer.note(&format!("wrote {}", target.path.display()));
+    }
+    then()?;
+    let facts = json!({ "id": id, "path": target.path, "warnings": warnings });
+    printer.json_or(&answer(facts), || {
         printer.note(&match target.needs_trust {
             true => format!("{TRUST_NEXT}\nthen test it: capdeck check {id}"),
             false => format!("Test it: capdeck check {id}"),
         });
+        starter.tell(context);
     })
 }
 
@@ -278,6 +332,9 @@ pub(crate) struct InitArgs {
     /// Start the project's deck, `.capdeck`, instead of your own.
     #[arg(long)]
     project_deck: bool,
+    /// Write every file of the starter deck, which is otherwise used only while the deck is empty.
+    #[arg(long, conflicts_with = "project_deck")]
+    starter: bool,
     /// Replace files that are already there.
     #[arg(long)]
     force: bool,
@@ -286,7 +343,7 @@ pub(crate) struct InitArgs {
 type FileOutcome = (PathBuf, bool);
 
 pub(crate) fn init(args: &InitArgs, context: &CommandContext<'_>) -> CommandResult {
-    let InitArgs { project_deck, force } = args;
+    let InitArgs { project_deck, starter, force } = args;
     let (folder, readers) = context.settings()?.target_deck(*project_deck);
     let (name, example) = match project_deck {
         true => ("repository.md", PROJECT_EXAMPLE),
@@ -300,7 +357,14 @@ pub(crate) fn init(args: &InitArgs, context: &CommandContext<'_>) -> CommandResu
     } else {
         write(folder.join("config.yaml"), CONFIG, existing, readers)?
     };
-    let outcomes = [config, write(folder.join(name), example, existing, readers)?];
+    let mut outcomes = vec![config];
+    if *starter {
+        for (id, text) in settings::FILES {
+            outcomes.push(write(folder.join(format!("{id}.md")), text, existing, readers)?);
+        }
+    } else {
+        outcomes.push(write(folder.join(name), example, existing, readers)?);
+    }
     let item = |(path, is_written): &FileOutcome| json!({ "path": path, "status": if *is_written { "written" } else { "kept" } });
     let items: Vec<Value> = outcomes.iter().map(item).collect();
     let printer = context.printer;

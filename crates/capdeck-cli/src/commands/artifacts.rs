@@ -21,11 +21,11 @@ use crate::{
 };
 
 command_table! {
-    /// Large results: list, read and remove them
+    /// List, read and remove large results that were stored as files
     ///
     /// A result too large or too binary to send inline is stored as a file and named by a URI. Old ones are removed by
     /// age and by total size.
-    pub(crate) enum ArtifactsCommand {
+    pub(crate) enum ArtifactsCommand default List {
         List(ArtifactListArgs) => list,
         Read(ArtifactReadArgs) => read,
         Delete(ArtifactDeleteArgs) => delete,
@@ -52,7 +52,7 @@ fn size(bytes: u64) -> String {
 }
 
 /// Show stored large results, the newest first
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct ArtifactListArgs {
     /// Only those of this capability.
     #[arg(value_name = "ID", add = ids())]

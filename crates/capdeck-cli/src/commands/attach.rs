@@ -24,7 +24,7 @@ use crate::{
 
 /// Serve a running host's deck together with the local one, as an MCP server on stdio
 ///
-/// Everything of the running host passes as it is: schemas, resources, prompts, tasks, progress and questions. Where both have a
+/// For an agent of this machine that also works with the deck of another host, such as a team's. Everything of the running host passes as it is: schemas, resources, prompts, tasks, progress and questions. Where both have a
 /// capability of the same id, the remote one's `shadowing` decides: `forbid` (the default) hides the local one, `allow` lets the local
 /// one replace it, `namespace` offers both under names of their own. Changes on either side are followed.
 #[derive(Debug, clap::Args)]
@@ -44,7 +44,7 @@ pub(crate) struct AttachArgs {
     /// Offer every capability this way, regardless of its file.
     #[arg(long, value_name = "MODE", value_parser = choice(EXPOSURES))]
     exposure: Option<Exposure>,
-    /// Show what would be offered, from where, and end.
+    /// Show what would be offered and where it comes from, and exit.
     #[arg(long)]
     dry_run: bool,
 }
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &AttachArgs, context: &CommandContext<'_>) -> CommandRes
             })
         });
     }
-    serve_on_stdio(&host, scope.clone(), async || {
+    serve_on_stdio(&host, scope.clone(), context.printer, async || {
         attachment.attach_to(&host).await?;
         if let SessionScope::Transparent(id) = &scope {
             host.session(SessionSettings::local(scope.clone(), ClientProfile::default()))

@@ -1,4 +1,7 @@
-//! `capdeck audit`: who did what in the capsules, and whether the record is the one that was written.
+//! `capdeck audit`: who did what in the deck and in the capsules, and whether the record of capsules is the one that was
+//! written.
+
+mod report;
 
 use capdeck_host::{
     AuditFilter, AuditLogLine, AuditOutcome, AuditPruneRequest, AuditVerifyRequest,
@@ -8,6 +11,7 @@ use capdeck_host::{
 use jiff::{Timestamp, civil::Date};
 use serde_json::json;
 
+pub(crate) use self::report::{AuditArgs, run};
 use super::command_table;
 use crate::{
     args::{ChoiceRow, choice},
@@ -24,10 +28,6 @@ use crate::{
 };
 
 command_table! {
-    /// Who did what in the capsules: show, search and check the record
-    ///
-    /// Every call on a capsule is one line, refused ones too, without contents, tokens or memories. Each line holds the hash of the one
-    /// before it, and where the log begins and ends is kept outside of it, so that a changed or missing line shows.
     pub(crate) enum AuditCommand {
         Tail(AuditTailArgs) => tail,
         Query(AuditQueryArgs) => query,
@@ -36,7 +36,10 @@ command_table! {
     }
 }
 
-/// Show the last calls
+/// Show the last calls on capsules
+///
+/// Every call on a capsule is one line, refused ones too, without contents, tokens or memories. Each line holds the hash of the one
+/// before it, and where the log begins and ends is kept outside of it, so that a changed or missing line shows.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AuditTailArgs {
     /// The capsule; all of them by default, and what happened to capsules as a whole and to shares.
@@ -53,7 +56,7 @@ fn tail(args: &AuditTailArgs, context: &CommandContext<'_>) -> CommandResult {
     show_lines(&lines(name.as_deref(), filter, context)?, context)
 }
 
-/// Find calls by who made them, what they did and how they ended
+/// Find calls on capsules by who made them, what they did and how they ended
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   capdeck audit query team --outcome denied --since 7d
@@ -112,7 +115,7 @@ fn query(args: &AuditQueryArgs, context: &CommandContext<'_>) -> CommandResult {
     show_lines(&lines(args.name.as_deref(), filter, context)?, context)
 }
 
-/// Check that the record is the one that was written
+/// Check that the record of capsules is the one that was written
 ///
 /// Exits with 1 when a line was changed, removed or added, or when the log was cut, emptied or removed. Where it ends is kept in
 /// `audit-head.json` beside it. Against those who can change both, note the head that is printed here on another machine, and look
@@ -155,7 +158,7 @@ fn show_report(report: &CapsuleReport<AuditVerifyResponse>, printer: &Printer) {
     printer.data(&lines.join("\n"));
 }
 
-/// Remove the record of old days
+/// Remove the record of capsules of old days
 ///
 /// Whole days are removed, never the newest one. What is removed like this is not missed by `capdeck audit verify`; files that are
 /// deleted by hand are.

@@ -22,7 +22,9 @@ use crate::{
 
 command_table! {
     /// Sign in to the services behind capabilities
-    pub(crate) enum AuthCommand {
+    ///
+    /// For capabilities that answer that sign-in is needed, with exit code 3. `capdeck auth` alone shows all sign-ins.
+    pub(crate) enum AuthCommand default Status {
         Login(AuthLoginArgs) => login,
         Status(AuthStatusArgs) => status,
         Refresh(AuthRefreshArgs) => refresh,
@@ -86,7 +88,7 @@ fn to_line(id: &str, status: &SignInStatus) -> String {
 
 /// Sign in to the service behind a capability
 ///
-/// Opens a page in the browser and waits until the person has finished there. Without a screen, and with --device, the page can be
+/// Opens a page in the browser and waits until you have finished there. Without a screen, and with --device, the page can be
 /// opened on any other device where the service offers that. With --json the first line on stdout is {"authorizationUrl": …} or
 /// {"verificationUrl": …, "userCode": …} and the last one the outcome.
 #[derive(Debug, clap::Args)]
@@ -210,7 +212,7 @@ async fn with_code(
 /// Show sign-ins
 ///
 /// Reads files only; nothing is asked.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct AuthStatusArgs {
     /// The capability's id; every capability that can be signed in to by default.
     #[arg(value_name = "ID", add = ids())]
@@ -274,7 +276,7 @@ fn refresh(args: &AuthRefreshArgs, context: &CommandContext<'_>) -> CommandResul
     context.printer.answer(&to_json(id, &status), &one_line(&to_line(id, &status)))
 }
 
-/// Forget a sign-in
+/// Sign out of the service behind a capability
 ///
 /// Removes the tokens stored on this machine, and revokes them at the service where it offers that. It may go on listing the
 /// permission itself.

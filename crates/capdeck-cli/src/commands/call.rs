@@ -3,53 +3,63 @@
 mod question;
 mod watcher;
 
-use std::{sync::Arc, time::Duration};
+use std::{iter, sync::Arc, time::Duration};
 
 use capdeck_catalog::{Capability, Tool};
-use capdeck_host::{
-    CallConsent, CallContext, CallError, CallForm, ErrorCode, Session, ToolRequest, calls,
-};
+use capdeck_host::{CallContext, CallError, ErrorCode, RawMembers, Session, ShellTool, calls};
+use capdeck_serve::{ShellCall, ToolShell};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
+use super::sh::typed_wrong;
 use crate::{
-    arguments::{ArgumentSource, build, parse_pairs},
+    args::timeout,
+    arguments::{ArgumentPair, ArgumentSource, build, parse_pairs, schema_value},
     commands::CommandContext,
     completion::{ids_and_tools, tool_or_arguments},
     errors::{CommandFailure, CommandResult, ExitStatus},
-    plain_text,
+    plain_text::{self, one_line},
     printer::Printer,
-    runtime::with_caller,
-    tool_target::ToolTarget,
+    runtime::{single_thread, stop_signal},
+    settings::CommandSettings,
+    shell_deck::ShellDeck,
 };
 
-pub(super) use watcher::CallWatcher;
+pub(crate) use watcher::CallWatcher;
 
-/// Call a tool
+/// Call a tool and print its result
 ///
-/// Prints the result's text, or with --json the whole result. Arguments are given as `key=value`, read by the
-/// types of the tool's schema; `key:=JSON` takes JSON for any type, and a key given several times
-/// makes a list.
+/// For a person or a script that wants one call; find the tool first with `capdeck search` or `capdeck tools`. Prints the text
+/// of the result, or with --json the whole MCP result. The tool is `ID TOOL`, `ID.TOOL`, or the name that an agent shows for
+/// it, such as `mcp__capdeck__github__create_issue`.
+///
+/// Arguments are read by the types of the tool's schema: `key=value`; `key.inner=value` for a member of an object; `key:=JSON`
+/// for any type; a key given several times makes a list. Or all at once as one JSON object: `'{"key": 1}'`, `@FILE`, or `-`
+/// for stdin. While `capdeck up` runs for the same deck, the call goes through it, and no server has to be started.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   capdeck call machine now zone=Europe/Berlin
-  capdeck call github.create_issue --args '{\"title\": \"Bug\"}'
-  capdeck call files.search query=todo limit=5 --field matches.path")]
+  capdeck call github.create_issue '{\"title\": \"Bug\"}'
+  capdeck call tracker list filter.state=open filter.labels=ui limit=5
+  capdeck call files.search query=todo --field matches.path --timeout 30s")]
 pub(crate) struct CallArgs {
-    /// The capability's id, or `ID.TOOL`.
+    /// The capability's id, `ID.TOOL`, or the tool's name as an agent shows it.
     #[arg(value_name = "ID", add = ids_and_tools())]
     id: String,
     /// The tool's name, then its arguments.
-    #[arg(value_name = "TOOL|KEY=VALUE", add = tool_or_arguments())]
+    #[arg(value_name = "TOOL|KEY=VALUE|JSON", add = tool_or_arguments())]
     words: Vec<String>,
-    /// All arguments as one JSON object: the text itself, `@FILE`, or `-` for stdin.
+    /// All arguments as one JSON object: the text itself, `@FILE`, or `-` for stdin. Pairs override it.
     #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
     args: Option<String>,
     /// Keep only this part of a structured result; may be repeated.
     #[arg(long, value_name = "PATH")]
     field: Vec<String>,
-    /// Idle timeout of the tool, in milliseconds.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    /// End the call when the tool is silent for so long: `30s`, `2m`, `500ms`; a plain number is seconds.
+    #[arg(long, value_name = "TIME", value_parser = timeout)]
+    timeout: Option<Duration>,
+    /// The same in milliseconds.
+    #[arg(long, value_name = "N", conflicts_with = "timeout", value_parser = clap::value_parser!(u64).range(1..))]
     timeout_ms: Option<u64>,
     /// For a person at the keyboard: approve the call without being asked. Agents leave the approval to their person.
     #[arg(long, short)]
@@ -57,41 +67,94 @@ pub(crate) struct CallArgs {
 }
 
 pub(crate) fn run(args: &CallArgs, context: &CommandContext<'_>) -> CommandResult {
-    let CallArgs { id, words, args, field, timeout_ms, yes } = args;
-    let printer = context.printer;
-    let host = context.open_host()?;
-    let file = host.deck().capability_file.clone();
-    let (ToolTarget { id, tool: name }, pairs) = ToolTarget::take_from(file.as_deref(), id, words)?;
+    let settings = context.settings()?;
+    let watcher = Arc::new(CallWatcher::unnamed(context.printer.asker()));
+    single_thread()?.block_on(async {
+        let mut deck = ShellDeck::open(&settings, &watcher, context.printer).await?;
+        let outcome = tokio::select! {
+            outcome = call(args, &settings, &watcher, &mut deck, context.printer) => outcome,
+            () = stop_signal() => Err(CommandFailure::interrupted()),
+        };
+        deck.close().await;
+        outcome
+    })
+}
+
+async fn call(
+    args: &CallArgs,
+    settings: &CommandSettings,
+    watcher: &Arc<CallWatcher>,
+    deck: &mut ShellDeck,
+    printer: &Printer,
+) -> CommandResult {
+    let CallArgs { id, words, args: typed, field, timeout, timeout_ms, yes } = args;
+    let caller = watcher.clone();
+    let context = CallContext { timeout: None, caller, ..CallContext::detached(Duration::ZERO) };
+    let second = words.first().filter(|word| !is_argument(word));
+    let names: Vec<String> = iter::once(id).chain(second).cloned().collect();
+    let progress = deck.progress(printer, &format!("starting {id}"));
+    let find = async |shell: &dyn ToolShell| shell.find_call_target(&names, &context).await;
+    let found = deck.ask_or_reopen(settings, watcher, printer, find).await?;
+    let target = found.map_err(|error| typed_wrong(error, &[ErrorCode::RequestInvalid]))?;
+    drop(progress);
+    let ShellTool { capability: id, words: named, definition, asks, .. } = &target;
+    let name = tool_name(definition);
+    let schema = schema_value(definition.get("inputSchema").map(AsRef::as_ref));
+    let arguments = read_arguments(typed.as_deref(), words.get(named - 1..).unwrap_or_default())?;
+    let arguments = build(arguments.whole.as_deref(), &arguments.pairs, &schema)?;
+    let is_asked = *asks && !yes && watcher.can_be_asked();
+    let question = format!("`{id}.{}` requires approval. Call it?", one_line(&name));
+    if is_asked && !watcher.confirm(question).await {
+        return Err(CommandFailure::request("CANCELLED", "not called"));
+    }
+    watcher.names(id);
+    watcher.show(deck.progress(printer, &format!("calling {id}.{name}")));
+    let timeout = timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
+    let call = ShellCall {
+        capability: id.clone(),
+        tool: name.clone(),
+        arguments,
+        fields: field.clone(),
+        consent: *yes || is_asked,
+        timeout_ms: timeout.or(*timeout_ms),
+        unformatted: false,
+    };
+    let result = deck.shell().call(&call, &context).await;
+    watcher.hide();
+    show_result(&result?, &name, id, printer)
+}
+
+/// Arguments as typed: all at once, and single ones over them.
+struct TypedArguments {
+    whole: Option<String>,
+    pairs: Vec<ArgumentPair>,
+}
+
+/// Reads `--args` and the words after the tool's name, of which one may hold all arguments.
+fn read_arguments(flag: Option<&str>, words: &[String]) -> Result<TypedArguments, CommandFailure> {
+    let (wholes, pairs): (Vec<&String>, Vec<&String>) =
+        words.iter().partition(|word| is_whole(word));
+    let typed: Vec<&str> = flag.into_iter().chain(wholes.into_iter().map(String::as_str)).collect();
     let mut source = ArgumentSource::default();
-    let given = args.as_deref().map(|typed| source.text("--args", typed)).transpose()?;
-    let pairs = parse_pairs(pairs)?;
-    let watcher = Arc::new(CallWatcher::new(&id, printer.asker()));
-    let (client, caller) = (watcher.profile(), watcher.clone());
-    let result = with_caller(host, client, caller, async |session, call| {
-        let progress = printer.progress(&format!("starting {id}"));
-        let (capability, tool) = find_tool(session, call, &id, &name).await?;
-        let arguments = build(given.as_deref(), &pairs, &tool)?;
-        drop(progress);
-        let consent = match yes {
-            true => CallConsent::Given,
-            false => watcher.consent(session, &capability, &tool).await?,
-        };
-        watcher.show(printer.progress(&format!("calling {id}.{name}")));
-        let request = ToolRequest {
-            capability: id.clone(),
-            tool: name.clone(),
-            arguments: Some(arguments),
-            fields: field.clone(),
-            consent,
-            form: CallForm::CommandLine,
-            ..ToolRequest::default()
-        };
-        let call = CallContext { timeout: timeout_ms.map(Duration::from_millis), ..call.clone() };
-        let result = calls::call(session.request(&call), &request).await;
-        watcher.hide();
-        Ok(result?)
-    })?;
-    show_result(&result, &name, &id, printer)
+    let whole = match typed.as_slice() {
+        [] => None,
+        [one] => Some(source.text("the arguments", one)?),
+        [_, other, ..] => {
+            let message = format!("all arguments are given twice: `{other}`");
+            return Err(CommandFailure::usage(message).hint("give one JSON object"));
+        }
+    };
+    Ok(TypedArguments { whole, pairs: parse_pairs(pairs)? })
+}
+
+/// True for a word that is no name.
+fn is_argument(word: &str) -> bool {
+    is_whole(word) || word.contains('=')
+}
+
+/// True for a word that stands for all arguments.
+fn is_whole(word: &str) -> bool {
+    word.starts_with('{') || word.starts_with('@') || word == "-"
 }
 
 /// The tool and its capability, which is asked where its tools are not known.
@@ -107,6 +170,12 @@ pub(super) async fn find_tool(
         CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`"))
     })?;
     Ok((capability, tool))
+}
+
+/// The name in a tool's definition.
+pub(super) fn tool_name(definition: &RawMembers) -> String {
+    let name = definition.get("name");
+    name.and_then(|name| serde_json::from_str(name.get()).ok()).unwrap_or_default()
 }
 
 /// Prints what a tool answered: its text, or with `--json` the whole result.

@@ -23,11 +23,11 @@ use crate::{
 };
 
 command_table! {
-    /// Context that agents share: entries with versions and provenance
+    /// Share notes and documents between agents, with versions
     ///
     /// A capsule holds entries such as `docs://architecture` or `skills://review-pr`, as plain files in the data folder. Agents read
     /// and write them through `capdeck serve` and `capdeck up`; here you do the same, and what only you may do.
-    pub(crate) enum CapsuleCommand {
+    pub(crate) enum CapsuleCommand default List {
         New(manage::CapsuleNewArgs) => manage::new,
         List(find::CapsuleListArgs) => find::list,
         Show(find::CapsuleShowArgs) => find::show,

@@ -1,9 +1,11 @@
 //! `capdeck check` and `budget`: what capabilities answer, and what they cost an agent.
 
+use std::time::Duration;
+
 use capdeck_catalog::Catalog;
 use capdeck_host::{
-    BudgetItem, CallContext, CallError, CheckReport, ErrorKind, Session, View, ViewPolicy,
-    budget_items, check,
+    BudgetItem, CallContext, CallError, CheckReport, DeckSize, ErrorKind, Session, View,
+    ViewPolicy, budget_items, check,
 };
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
@@ -11,8 +13,8 @@ use serde_json::{Value, json};
 use crate::{
     commands::CommandContext,
     completion::ids,
-    errors::{CommandResult, ExitStatus, to_person},
-    plain_text::{counted, one_line},
+    errors::{CommandFailure, CommandResult, ExitStatus, to_person},
+    plain_text::{counted, deck_size, grouped, one_line},
     printer::{Printer, TextStyle},
     runtime::with_operator,
     table::{TextTable, cell, cell_or, styled},
@@ -21,36 +23,23 @@ use crate::{
 /// How many capabilities are asked at once.
 const MAX_CONCURRENT_CHECKS: usize = 8;
 
-/// Connect to capabilities and check that they answer
+/// Start each capability and check that it answers
 ///
-/// Fails when one of them does not.
-#[derive(Debug, clap::Args)]
+/// After adding or importing one, and when something does not work. Shows how many tools each has, how long it took, or why it does
+/// not answer. Exits with 1 when one does not, with 3 when all that is missing is a sign-in.
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct CheckArgs {
     /// Which ones; all usable ones if none is named.
     #[arg(value_name = "ID", add = ids())]
     ids: Vec<String>,
+    /// How long each may take to start and to answer; what its definition says by default.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: Option<u64>,
 }
 
 pub(crate) fn run(args: &CheckArgs, context: &CommandContext<'_>) -> CommandResult {
     let printer = context.printer;
-    let reports = with_operator(context, async |session, call| {
-        let ids = match args.ids.as_slice() {
-            [] => {
-                let catalog = session.catalog();
-                let usable = catalog.capabilities().filter(|capability| capability.is_usable());
-                usable.map(|capability| capability.definition.id.to_string()).collect()
-            }
-            named => named.to_vec(),
-        };
-        let asked = counted(ids.len(), "capability", "capabilities");
-        let progress = printer.progress(&format!("checking {asked}"));
-        let done = std::cell::Cell::new(0);
-        let reports = check_all(session, call, &ids, || {
-            done.set(done.get() + 1);
-            progress.say(&format!("checked {} of {}", done.get(), ids.len()));
-        });
-        Ok(reports.await)
-    })?;
+    let reports = reports(args, context)?;
     let items: Vec<Value> = reports.iter().map(CheckReport::to_json).collect();
     printer.json_or(&json!({ "items": items }), || {
         table(&reports).print_or("there is nothing to check; see: capdeck list --all", printer);
@@ -65,6 +54,34 @@ pub(crate) fn run(args: &CheckArgs, context: &CommandContext<'_>) -> CommandResu
     Ok(status(&reports))
 }
 
+/// Asks the named capabilities for what they offer, or all usable ones if none is named.
+pub(super) fn reports(
+    args: &CheckArgs,
+    context: &CommandContext<'_>,
+) -> Result<Vec<CheckReport>, CommandFailure> {
+    let printer = context.printer;
+    with_operator(context, async |session, call| {
+        let ids = match args.ids.as_slice() {
+            [] => {
+                let catalog = session.catalog();
+                let usable = catalog.capabilities().filter(|capability| capability.is_usable());
+                usable.map(|capability| capability.definition.id.to_string()).collect()
+            }
+            named => named.to_vec(),
+        };
+        let asked = counted(ids.len(), "capability", "capabilities");
+        let progress = printer.progress(&format!("checking {asked}")).following(session.host());
+        let done = std::cell::Cell::new(0);
+        let timeout = args.timeout.map(Duration::from_secs);
+        let call = CallContext { timeout, start_timeout: timeout, ..call.clone() };
+        let reports = check_all(session, &call, &ids, || {
+            done.set(done.get() + 1);
+            progress.say(&format!("checked {} of {}", done.get(), ids.len()));
+        });
+        Ok(reports.await)
+    })
+}
+
 /// Asks capabilities for what they offer, a few at a time. `done` is called after each.
 pub(super) async fn check_all(
     session: &Session,
@@ -77,7 +94,12 @@ pub(super) async fn check_all(
         done();
         report
     });
-    stream::iter(checks).buffered(MAX_CONCURRENT_CHECKS).collect().await
+    // In the order of their answers, so that a slow one holds up no other.
+    let checks = checks.enumerate().map(async |(place, check)| (place, check.await));
+    let mut reports: Vec<_> =
+        stream::iter(checks).buffer_unordered(MAX_CONCURRENT_CHECKS).collect().await;
+    reports.sort_by_key(|(place, _)| *place);
+    reports.into_iter().map(|(_, report)| report).collect()
 }
 
 fn table(reports: &[CheckReport]) -> TextTable {
@@ -119,9 +141,10 @@ fn status(reports: &[CheckReport]) -> ExitStatus {
     }
 }
 
-/// Count what each capability costs an agent, in tokens
+/// Count what tools cost an agent, in tokens
 ///
-/// Counts the exact o200k tokens of the tool list in each way of offering it.
+/// Shows the exact o200k tokens of the tool list for each capability in each way of offering it. The last line compares all tools
+/// listed directly, as without Capdeck, with the list that an agent of this deck really gets at its start.
 #[derive(Debug, clap::Args)]
 pub(crate) struct BudgetArgs {
     /// Use only what is already known, and connect to nothing.
@@ -147,8 +170,21 @@ pub(crate) fn budget(args: &BudgetArgs, context: &CommandContext<'_>) -> Command
     };
     let items = budget_items(&catalog, &count);
     let total = count(&view);
-    let page = json!({ "items": items, "total": total, "encoding": ENCODING });
-    printer.json_or(&page, || print_budget(&items, total, &catalog, printer))
+    let size = DeckSize::of(&catalog);
+    let direct: usize = items.iter().filter_map(|item| item.direct).sum();
+    let page = json!({
+        "items": items,
+        "total": total,
+        "encoding": ENCODING,
+        "capabilities": size.capabilities,
+        "tools": size.tools,
+        "direct": direct,
+    });
+    printer.json_or(&page, || {
+        print_budget(&items, &catalog, printer);
+        let (size, direct, total) = (deck_size(&size), grouped(direct), grouped(total));
+        printer.data(&format!("{size}: {direct} → {total} tokens"));
+    })
 }
 
 /// Asks every capability whose tools are not known. One that does not answer is reported and not counted.
@@ -163,7 +199,8 @@ async fn discover_all(session: &Session, call: &CallContext, printer: &Printer) 
         return;
     }
     let asked = counted(unknown.len(), "capability", "capabilities");
-    let _progress = printer.progress(&format!("asking {asked} for tools"));
+    let _progress =
+        printer.progress(&format!("asking {asked} for tools")).following(session.host());
     for report in check_all(session, call, &unknown, || ()).await {
         if let Err(error) = &report.outcome {
             printer.warn(&format!(
@@ -175,7 +212,7 @@ async fn discover_all(session: &Session, call: &CallContext, printer: &Printer) 
     }
 }
 
-fn print_budget(items: &[BudgetItem], total: usize, catalog: &Catalog, printer: &Printer) {
+fn print_budget(items: &[BudgetItem], catalog: &Catalog, printer: &Printer) {
     let heading = ["ID", "TOOLS", "DIRECT", "PROGRESSIVE", "SEARCH", "ON DEMAND", "CODE MODE"];
     let table = TextTable::new(heading, items, |item| {
         [
@@ -188,12 +225,12 @@ fn print_budget(items: &[BudgetItem], total: usize, catalog: &Catalog, printer: 
             cell_or("-", item.code_mode),
         ]
     });
-    table.print(printer);
-    printer.data(&format!("\nan agent's standing tool list costs {total} tokens"));
-    if let Some(limit) = catalog.config().surface_tokens {
-        printer.data(&format!("the deck's `surfaceTokens` allows {limit}"));
-    }
+    table.print_or("the deck is empty; put something into it with: capdeck import --help", printer);
     printer.note("search, on demand and code mode cost about the same however much they reach");
+    if let Some(limit) = catalog.config().surface_tokens {
+        printer.data(&format!("\nThe deck's `surfaceTokens` allows {limit} tokens."));
+    }
+    printer.data("\n");
 }
 
 /// The name of the encoding, as output shows it.

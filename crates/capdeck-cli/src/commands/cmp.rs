@@ -30,11 +30,11 @@ use crate::{
 };
 
 command_table! {
-    /// Work with CMP tools
+    /// List, check, run and export CMP tools: described command-line tools
     ///
     /// CMP describes command-line tools by two files beside them. Tools are found in ~/.cmp/tools, in
     /// /usr/local/share/cmp/tools and in the folders that `CMP_TOOL_PATH` names, and are part of the deck.
-    pub(crate) enum CmpCommand {
+    pub(crate) enum CmpCommand default List {
         List(CmpListArgs) => list,
         Validate(CmpValidateArgs) => validate,
         Intent(intent::CmpIntentArgs) => intent::run,
@@ -54,7 +54,7 @@ fn installed(catalog: &Catalog) -> impl Iterator<Item = (&Arc<Capability>, &CmpT
 /// Show the installed CMP tools
 ///
 /// Reads files only; nothing is run.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct CmpListArgs {
     /// Only the tools of this domain.
     #[arg(value_name = "DOMAIN")]

@@ -1,11 +1,14 @@
 //! `capdeck connect CLIENT…`: an entry for Capdeck in the configuration of an agent.
 
+mod choose;
+mod disconnect;
 mod launch;
+mod limits;
 
 use capdeck_install::{
     AgentClient, ClientEntryChange, ClientEntryPlan, ClientEntryRecords, ClientEntryTarget,
     ClientFolders, ClientScope, ConnectError, EntryPresence, OverwritePolicy, plan_connect,
-    plan_disconnect, presence,
+    presence,
 };
 use serde_json::{Value, json};
 
@@ -19,7 +22,12 @@ use crate::{
     table::{TextTable, cell, styled},
 };
 
-pub(super) use self::launch::LaunchSettings;
+pub(super) use self::{
+    choose::{FoundAgent, choose_agents, installed_agents},
+    disconnect::{DisconnectArgs, connected_entries, disconnect},
+    launch::LaunchSettings,
+    limits::{EntryLimits, view_problems},
+};
 
 /// What the entry is called when no name was given.
 pub(super) const NAME: &str = "capdeck";
@@ -32,20 +40,24 @@ pub(super) const NAME: &str = "capdeck";
 #[command(after_help = "Examples:
   capdeck connect claude-code cursor
   capdeck connect codex --dry-run
+  capdeck connect cursor --only github,time
+  capdeck connect codex --view reviewer --exposure search
   capdeck connect vscode --scope user --url http://127.0.0.1:7717")]
 pub(crate) struct ConnectArgs {
-    /// The agents.
-    #[arg(value_name = "CLIENT", value_parser = client_ids(), required_unless_present = "list")]
+    /// The agents; without one, those that are installed are offered.
+    #[arg(value_name = "CLIENT", value_parser = client_ids())]
     clients: Vec<String>,
     /// Show which agents are here and which are connected, and change nothing.
     #[arg(long, conflicts_with_all = ["clients", "url", "dry_run", "force"])]
     list: bool,
     #[command(flatten)]
     entry: EntryArgs,
+    #[command(flatten)]
+    limits: EntryLimits,
     /// Show what would change as a diff, and change nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Replace an entry of the same name that is not Capdeck's.
+    /// Replace an entry of the same name that is not Capdeck's, or that limits the agent more than the new one.
     #[arg(long)]
     force: bool,
 }
@@ -70,14 +82,26 @@ const SCOPES: [ChoiceRow<ClientScope>; 2] = [
 ];
 
 pub(crate) fn connect(args: &ConnectArgs, context: &CommandContext<'_>) -> CommandResult {
-    let ConnectArgs { clients, list, entry, dry_run, force } = args;
+    let ConnectArgs { clients, list, entry, limits, dry_run, force } = args;
     let settings = context.settings()?;
     let records = ClientEntryRecords::new(&settings.state_dir);
     let scope = entry.scope;
     if *list {
         return show_clients(scope, &entry.name, &settings, &records, context);
     }
-    let launch = LaunchSettings::resolve(entry.url.as_deref(), &settings, context)?;
+    if entry.url.is_none() {
+        limits.check(&settings)?;
+    }
+    let launch = LaunchSettings::resolve(entry.url.as_deref(), limits, &settings, context)?;
+    let chosen;
+    let clients: &[String] = match clients.as_slice() {
+        [] => {
+            let found = installed_agents(&entry.name, &settings, &records, context)?;
+            chosen = choose_agents(&found, "connect", context)?;
+            &chosen
+        }
+        named => named,
+    };
     let foreign = OverwritePolicy::from_force(*force);
     let _alone = if *dry_run { None } else { Some(records.hold()?) };
     // All plans before the first write: one that cannot be made leaves every file as it was.
@@ -266,6 +290,10 @@ impl From<ConnectError> for CommandFailure {
             ),
             ConnectError::Taken { .. } => Self::request("NAME_TAKEN", message)
                 .hint("choose another name with --name, or replace it with --force"),
+            ConnectError::WouldWiden { lost, diff, .. } => Self::request("WOULD_WIDEN", message)
+                .hint("repeat those flags to keep them, or replace the entry with --force")
+                .with_data(json!({ "lost": lost, "diff": diff }))
+                .with_details(diff),
             ConnectError::NotOurs { .. } => Self::request("NOT_OURS", message)
                 .hint("take it out with --force, or leave it to the program that put it there"),
             ConnectError::ReadOnly { .. } => Self::request("FILE_ERROR", message)
@@ -275,53 +303,6 @@ impl From<ConnectError> for CommandFailure {
             }
         }
     }
-}
-
-/// Take Capdeck out of agents' configuration again
-///
-/// A file that has not changed since gets its former bytes back, and one that was made for the entry goes. In any other file only the
-/// entry goes.
-#[derive(Debug, clap::Args)]
-pub(crate) struct DisconnectArgs {
-    /// The agents.
-    #[arg(value_name = "CLIENT", value_parser = client_ids(), required = true)]
-    clients: Vec<String>,
-    /// Only in this scope; in every one by default.
-    #[arg(long, value_name = "SCOPE", value_parser = choice(SCOPES))]
-    scope: Option<ClientScope>,
-    /// What the entry is called.
-    #[arg(long, value_name = "NAME", default_value = NAME)]
-    name: String,
-    /// Show what would change as a diff, and change nothing.
-    #[arg(long)]
-    dry_run: bool,
-    /// Take the entry out even if it is not Capdeck's.
-    #[arg(long)]
-    force: bool,
-}
-
-pub(crate) fn disconnect(args: &DisconnectArgs, context: &CommandContext<'_>) -> CommandResult {
-    let DisconnectArgs { clients, scope, name, dry_run, force } = args;
-    let settings = context.settings()?;
-    let records = ClientEntryRecords::new(&settings.state_dir);
-    let folders = folders(&settings, context)?;
-    let foreign = OverwritePolicy::from_force(*force);
-    let _alone = if *dry_run { None } else { Some(records.hold()?) };
-    let mut plans: Vec<ClientEntryPlan> = Vec::new();
-    for id in clients {
-        let targets = targets(client(id)?, *scope, name, &folders)?;
-        for target in targets {
-            plans.push(plan_disconnect(&target, foreign, &records)?);
-        }
-    }
-    apply(&plans, *dry_run, &records)?;
-    // Where one scope had the entry, that another had none is no news.
-    let found = plans.iter().any(|plan| plan.change != ClientEntryChange::None);
-    if found && scope.is_none() {
-        plans.retain(|plan| plan.change != ClientEntryChange::None);
-    }
-    report(&plans, *dry_run, context);
-    Ok(ExitStatus::Done)
 }
 
 /// One file of one agent.

@@ -1,11 +1,12 @@
 //! `capdeck doctor`: the whole set-up in one report, with fixes.
 
+mod agents;
 mod examine;
 
 use std::net::TcpListener;
 
 use capdeck_definition::ServeConfig;
-use capdeck_host::StorageStatusRequest;
+use capdeck_host::{CheckReport, StorageStatusRequest};
 use serde::Serialize;
 use serde_json::json;
 
@@ -13,20 +14,27 @@ use crate::{
     capsule_client::ask,
     commands::{
         CommandContext,
+        check::{self, CheckArgs},
         up::{UpArgs, configured_headers, settings::UpSettings},
     },
     env_vars::EnvVars,
-    errors::{CommandResult, ExitStatus},
-    plain_text::one_line,
+    errors::{CommandFailure, CommandResult, ExitStatus, to_person},
+    plain_text::{counted, one_line},
     printer::{ColorPalette, TextStyle},
     settings::CommandSettings,
 };
 
 /// Examine the whole set-up and say what to fix
 ///
-/// Looks at folders, files, programs, variables and the port; nothing is connected.
+/// The first thing to run when something does not work. Looks at folders, files, programs, variables, agents and the port, and at
+/// how servers did when they were last used. Nothing is connected, unless with --live, which also does what `capdeck check` does.
+/// Exits with 1 when there is an error.
 #[derive(Debug, clap::Args)]
-pub(crate) struct DoctorArgs {}
+pub(crate) struct DoctorArgs {
+    /// Also connect to every capability and show whether it answers.
+    #[arg(long)]
+    live: bool,
+}
 
 /// One thing that was looked at.
 #[derive(Debug, Serialize)]
@@ -47,14 +55,18 @@ enum FindingStatus {
     Error,
 }
 
-pub(crate) fn run(_: &DoctorArgs, context: &CommandContext<'_>) -> CommandResult {
+pub(crate) fn run(args: &DoctorArgs, context: &CommandContext<'_>) -> CommandResult {
+    // First, so that what is known of their health is what they answer now.
+    let live = if args.live { Some(check_all(context)?) } else { None };
     let settings = context.settings()?;
     let host = settings.open_host()?;
     let mut findings = examine::folders(&settings);
     findings.extend(examine_capsules(context));
     findings.extend(examine::deck(&settings, &host));
     findings.extend(examine::capabilities(&settings, &host));
+    findings.extend(live.into_iter().flatten());
     findings.extend(examine::pending_decisions(&settings, &host));
+    findings.extend(agents::agents(&settings, context));
     findings.extend(examine_serving(&settings, &context.env, &host.deck().config.serve));
     let count = |status| findings.iter().filter(|finding| finding.status == status).count();
     let (errors, warnings) = (count(FindingStatus::Error), count(FindingStatus::Warning));
@@ -71,6 +83,25 @@ pub(crate) fn run(_: &DoctorArgs, context: &CommandContext<'_>) -> CommandResult
         });
     })?;
     Ok(ExitStatus::done_unless(errors > 0))
+}
+
+/// What `capdeck check` reports, as findings.
+fn check_all(context: &CommandContext<'_>) -> Result<Vec<DoctorFinding>, CommandFailure> {
+    let finding = |report: &CheckReport| {
+        let (id, millis) = (&report.id, report.elapsed.as_millis());
+        match &report.outcome {
+            Ok(known) => {
+                let tools = counted(known.tools.len(), "tool", "tools");
+                DoctorFinding::ok("live", format!("{id} answers: {tools}, {millis} ms"))
+            }
+            Err(error) => {
+                let hint = error.hint.as_deref().map(to_person);
+                let fix = hint.unwrap_or_else(|| format!("capdeck why {id}"));
+                DoctorFinding::error("live", format!("{id}: {}", error.message), fix)
+            }
+        }
+    };
+    Ok(check::reports(&CheckArgs::default(), context)?.iter().map(finding).collect())
 }
 
 fn platform() -> String {

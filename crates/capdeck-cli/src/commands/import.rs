@@ -1,47 +1,53 @@
-//! `capdeck import CLIENT`: the servers an agent already has, as capabilities.
+//! `capdeck import SOURCE`: the servers an agent or a file has, as capabilities.
+
+mod deck;
+mod report;
+mod source;
 
 use std::path::{Path, PathBuf};
 
-use capdeck_auth::{Secret, VaultGrant};
-use capdeck_definition::{Definition, DiagnosticSeverity, SourceLayer};
-use capdeck_host::vault_holder;
 use capdeck_install::{
-    AgentClient, ClientEntryChange, ClientEntryPlan, ClientEntryRecords, ClientEntryTarget,
-    ClientScope, ImportedServer, OverwritePolicy, import_server, is_capdeck, plan_connect,
+    AgentClient, ClientEntryPlan, ClientEntryRecords, ClientEntryTarget, ClientScope,
+    ClientServerEntry, OverwritePolicy, ServerBlock, import_server, is_capdeck, plan_connect,
 };
-use capdeck_storage::FileReaders;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use self::{
+    deck::{ServerImport, TargetDeck},
+    source::{ReadSource, ServerSource},
+};
 use super::{
-    add::read_caplet,
     connect::{
-        EntryArgs, LaunchSettings, apply, client, client_ids, folders, plan_to_json, report,
-        targets,
+        EntryArgs, EntryLimits, FoundAgent, LaunchSettings, apply, choose_agents, folders, targets,
     },
+    starter::StarterNotice,
 };
 use crate::{
     commands::CommandContext,
-    errors::{CommandFailure, CommandResult, ExitStatus, TRUST_NEXT},
-    new_file::{BackendBlock, caplet_text, write_new},
-    plain_text::one_line,
-    settings::CommandSettings,
+    completion::agents_and_files,
+    errors::{CommandFailure, CommandResult, ExitStatus},
+    plain_text::{counted, one_line},
 };
 
-/// Import the MCP servers of an agent
+/// Import the MCP servers of an agent, a file or a pasted block
 ///
-/// Each becomes a capability file. What looks like a secret goes into the vault, and the file only names it. The agent's own
-/// configuration stays as it is, unless --replace puts Capdeck in the place of what was taken; `capdeck disconnect` brings it back.
+/// Takes every block of servers that an agent or a README may have: JSON, JSONC, TOML or YAML, under `mcpServers`, `servers`, `mcp`,
+/// `mcp_servers` or `context_servers`, or a bare map of names to servers. Each server becomes a capability file. What looks like a
+/// secret goes into the vault, and the file only names it. The agent's own configuration stays as it is, unless --replace puts
+/// Capdeck in the place of what was imported; `capdeck disconnect` brings it back.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   capdeck import cursor --dry-run
   capdeck import claude-desktop github linear
-  capdeck import codex --replace")]
+  capdeck import codex --replace
+  capdeck import ./mcp.json
+  capdeck import - < servers.toml")]
 pub(crate) struct ImportArgs {
-    /// The agent.
-    #[arg(value_name = "CLIENT", value_parser = client_ids())]
-    client: String,
-    /// Only these servers, by the names the agent has for them.
+    /// An agent such as `cursor`, a file, or `-` to read stdin; without one, the agents that are installed are offered.
+    #[arg(value_name = "SOURCE", add = agents_and_files())]
+    source: Option<String>,
+    /// Only these servers, by the names they have there.
     #[arg(value_name = "ID")]
     ids: Vec<String>,
     #[command(flatten)]
@@ -64,231 +70,217 @@ pub(crate) struct ImportArgs {
 #[derive(Serialize)]
 struct ImportItem {
     name: String,
-    scope: ClientScope,
+    /// None for what is no agent's file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scope: Option<ClientScope>,
+    /// The project that the agent has it for, where its file has servers of single projects.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    project: Option<String>,
     #[serde(flatten)]
     outcome: ServerImport,
 }
 
-/// Whether the deck has it now, so that the agent need not.
-fn is_kept(item: &ImportItem) -> bool {
-    matches!(item.outcome, ServerImport::Kept { .. })
+impl ImportItem {
+    /// Whether the deck has it now, so that the agent need not.
+    fn is_kept(&self) -> bool {
+        matches!(self.outcome, ServerImport::Kept { .. })
+    }
+}
+
+/// What was read, and what became of it.
+struct ServersImport {
+    source: ServerSource,
+    read: Vec<ReadSource>,
+    items: Vec<ImportItem>,
+    plans: Vec<ClientEntryPlan>,
+    /// Servers of projects other than the one in force.
+    elsewhere: usize,
 }
 
 pub(crate) fn run(args: &ImportArgs, context: &CommandContext<'_>) -> CommandResult {
-    let ImportArgs { client: id, ids, entry, project_deck, replace, dry_run, force } = args;
-    let client = client(id)?;
+    if let Some(source) = &args.source {
+        return import(ServerSource::parse(source, context)?, args, context);
+    }
+    let found = agents_with_servers(args, context)?;
+    let mut status = ExitStatus::Done;
+    for id in choose_agents(&found, "import", context)? {
+        if import(ServerSource::parse(&id, context)?, args, context)? != ExitStatus::Done {
+            status = ExitStatus::RequestFailed;
+        }
+    }
+    Ok(status)
+}
+
+/// The agents that are installed, with the servers they have.
+fn agents_with_servers(
+    args: &ImportArgs,
+    context: &CommandContext<'_>,
+) -> Result<Vec<FoundAgent>, CommandFailure> {
     let settings = context.settings()?;
-    let deck = TargetDeck::new(&settings, *project_deck, *force, *dry_run);
     let folders = folders(&settings, context)?;
-    let targets = targets(client, entry.scope, &entry.name, &folders)?;
+    let project = settings.project.as_ref().map(|project| project.dir.as_path());
+    let mut found = Vec::new();
+    for client in AgentClient::all() {
+        let mut names = Vec::new();
+        for target in targets(client, args.entry.scope, &args.entry.name, &folders)? {
+            // A file that cannot be read is reported when the agent is named.
+            let Ok(Some(mut read)) = ReadSource::agent_file(&target) else { continue };
+            drop_other_projects(&mut read, project);
+            let servers = read.blocks.into_iter().flat_map(|block| block.servers);
+            names.extend(servers.filter(|server| !is_own(server, &args.entry)).map(|one| one.name));
+        }
+        if !names.is_empty() {
+            let servers = counted(names.len(), "server", "servers");
+            let note = format!("{servers}: {}", one_line(&names.join(", ")));
+            found.push(FoundAgent { client, note, is_done: false });
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a server of an agent's file is Capdeck itself.
+fn is_own(server: &ClientServerEntry, entry: &EntryArgs) -> bool {
+    let fields = server.server.as_ref().ok().map(|fields| json!(fields.server));
+    server.name == entry.name || fields.is_some_and(|fields| is_capdeck(&fields))
+}
+
+fn import(source: ServerSource, args: &ImportArgs, context: &CommandContext<'_>) -> CommandResult {
+    let ImportArgs { source: _, ids, entry, project_deck, replace, dry_run, force } = args;
+    let settings = context.settings()?;
+    let starter = StarterNotice::of(&settings);
+    let mut deck = TargetDeck::new(&settings, *project_deck, *force, *dry_run);
+    let targets = match &source {
+        ServerSource::Agent(client) => {
+            targets(client, entry.scope, &entry.name, &folders(&settings, context)?)?
+        }
+        ServerSource::File(_) | ServerSource::Stdin => {
+            refuse_agent_flags(args)?;
+            Vec::new()
+        }
+    };
+    let mut read = match &source {
+        ServerSource::Agent(_) => targets
+            .iter()
+            .filter_map(|target| ReadSource::agent_file(target).transpose())
+            .collect::<Result<Vec<_>, _>>()?,
+        ServerSource::File(file) => vec![ReadSource::file(file)?],
+        ServerSource::Stdin => vec![ReadSource::stdin(context)?],
+    };
+    let project = settings.project.as_ref().map(|project| project.dir.as_path());
+    let elsewhere = match &source {
+        ServerSource::Agent(_) => {
+            read.iter_mut().map(|one| drop_other_projects(one, project)).sum()
+        }
+        ServerSource::File(_) | ServerSource::Stdin => 0,
+    };
     let mut items = Vec::new();
-    for target in &targets {
-        let document = target.document()?;
-        for server in client.servers(&document) {
-            let is_wanted = ids.is_empty() || ids.contains(&server.name);
-            let path = client.server_path(&document, &server.name);
-            let is_ours = document.get(&path).is_some_and(is_capdeck) || server.name == entry.name;
-            if !is_wanted || is_ours {
-                continue;
+    for one in &read {
+        for block in &one.blocks {
+            for server in &block.servers {
+                let is_wanted = ids.is_empty() || ids.contains(&server.name);
+                if !is_wanted || is_own(server, entry) {
+                    continue;
+                }
+                let outcome = match import_server(server, &one.inputs) {
+                    Ok(imported) => deck.keep(imported, &owner(one, block)),
+                    Err(reason) => ServerImport::Refused { reason },
+                };
+                let (name, project) = (server.name.clone(), block.project.clone());
+                items.push(ImportItem { name, scope: one.scope, project, outcome });
             }
-            let outcome = match import_server(&server) {
-                Ok(taken) => deck.keep(&taken),
-                Err(reason) => ServerImport::Refused { reason },
-            };
-            items.push(ImportItem { name: server.name, scope: target.scope, outcome });
         }
     }
     if let Some(missing) = ids.iter().find(|id| !items.iter().any(|item| item.name == **id)) {
-        let message = format!("{} has no server `{missing}`", client.name);
+        let message = format!("{} has no server `{missing}`", source.title());
         return Err(CommandFailure::request("SERVER_NOT_FOUND", message)
-            .hint(format!("see what it has with: capdeck import {} --dry-run", client.id)));
+            .hint(format!("see what it has with: capdeck import {} --dry-run", source.word())));
     }
-    let plans = if *replace {
-        replace_servers(&targets, &items, entry, *dry_run, context)?
-    } else {
-        Vec::new()
-    };
-    print_report(client, &items, &plans, args, context);
-    let failed = items.iter().any(|item| matches!(item.outcome, ServerImport::Refused { .. }));
-    Ok(ExitStatus::done_unless(failed))
+    let plans =
+        if *replace { replace_servers(&targets, &items, args, context)? } else { Vec::new() };
+    let outcome = ServersImport { source, read, items, plans, elsewhere };
+    report::print(&outcome, args, context);
+    if !*dry_run {
+        starter.tell(context);
+        report::ask_for_missing(&outcome.items, &settings, context)?;
+    }
+    let is_refused = |item: &ImportItem| matches!(item.outcome, ServerImport::Refused { .. });
+    Ok(ExitStatus::done_unless(outcome.items.iter().any(is_refused)))
 }
 
-/// Puts Capdeck where the servers were. What could not be taken stays with the agent.
+/// Flags about the entry in an agent's file mean nothing for another file.
+fn refuse_agent_flags(args: &ImportArgs) -> Result<(), CommandFailure> {
+    let EntryArgs { scope, url, name: _ } = &args.entry;
+    if args.replace || scope.is_some() || url.is_some() {
+        let message = "--replace, --scope and --url need an agent as the source";
+        return Err(CommandFailure::usage(message)
+            .hint("import the file, then connect the agent with: capdeck connect CLIENT"));
+    }
+    Ok(())
+}
+
+/// Leaves the servers that hold everywhere or in this project. Returns how many others there are.
+fn drop_other_projects(read: &mut ReadSource, project: Option<&Path>) -> usize {
+    let is_here = |block: &ServerBlock| {
+        let folder = block.project.as_deref().map(|folder| {
+            let folder = PathBuf::from(folder);
+            folder.canonicalize().unwrap_or(folder)
+        });
+        folder.is_none_or(|folder| Some(folder.as_path()) == project)
+    };
+    let count =
+        |blocks: &[ServerBlock]| blocks.iter().map(|block| block.servers.len()).sum::<usize>();
+    let all = count(&read.blocks);
+    read.blocks.retain(is_here);
+    all - count(&read.blocks)
+}
+
+/// What tells a server apart from another one of the same name: its project, else its scope.
+fn owner(read: &ReadSource, block: &ServerBlock) -> String {
+    let folder = block.project.as_deref().map(Path::new).and_then(Path::file_name);
+    let name = match (folder, read.scope) {
+        (Some(folder), _) => folder.to_string_lossy().into_owned(),
+        (None, Some(scope)) => scope.as_str().to_owned(),
+        (None, None) => String::new(),
+    };
+    let is_legal = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    name.chars().filter(is_legal).collect()
+}
+
+/// Puts Capdeck where the servers were. What was not imported stays with the agent.
 fn replace_servers(
     targets: &[ClientEntryTarget],
     items: &[ImportItem],
-    entry: &EntryArgs,
-    dry_run: bool,
+    args: &ImportArgs,
     context: &CommandContext<'_>,
 ) -> Result<Vec<ClientEntryPlan>, CommandFailure> {
     let settings = context.settings()?;
     let records = ClientEntryRecords::new(&settings.state_dir);
-    let launch = LaunchSettings::resolve(entry.url.as_deref(), &settings, context)?;
-    let _alone = if dry_run { None } else { Some(records.hold()?) };
+    let launch = LaunchSettings::resolve(
+        args.entry.url.as_deref(),
+        &EntryLimits::default(),
+        &settings,
+        context,
+    )?;
+    let _alone = if args.dry_run { None } else { Some(records.hold()?) };
     let mut plans = Vec::new();
     for target in targets {
-        let taken: Vec<String> = items
-            .iter()
-            .filter(|item| item.scope == target.scope && is_kept(item))
-            .map(|item| item.name.clone())
-            .collect();
+        let is_of_target = |item: &&ImportItem| {
+            item.scope == Some(target.scope) && item.project.is_none() && item.is_kept()
+        };
+        let taken: Vec<String> =
+            items.iter().filter(is_of_target).map(|item| item.name.clone()).collect();
         if !taken.is_empty() {
             let entry = launch.entry(target);
             plans.push(plan_connect(target, &entry, &taken, OverwritePolicy::Keep, &records)?);
         }
     }
-    apply(&plans, dry_run, &records)?;
+    apply(&plans, args.dry_run, &records)?;
     Ok(plans)
 }
 
-/// Tells it: as text, or as `{items: [{name, scope, status, id?, path?, secrets?, ignored?, reason?}], files: [...]}`.
-fn print_report(
-    client: &AgentClient,
-    items: &[ImportItem],
-    plans: &[ClientEntryPlan],
-    args: &ImportArgs,
-    context: &CommandContext<'_>,
-) {
-    let printer = context.printer;
-    let (dry_run, project_deck) = (args.dry_run, args.project_deck);
-    if printer.wants_json() {
-        let files: Vec<Value> = plans.iter().map(|plan| plan_to_json(plan, dry_run)).collect();
-        printer.json(&json!({ "items": items, "files": files, "dryRun": dry_run }));
-        return;
-    }
-    if items.is_empty() {
-        printer.note(&format!("{} has no servers to import", client.name));
-    }
-    let verb = if dry_run { "Would import" } else { "Imported" };
-    for item in items {
-        let name = one_line(&item.name);
-        printer.note(&match &item.outcome {
-            ServerImport::Kept { path, secrets, ignored, .. } => {
-                let vault = match secrets.as_slice() {
-                    [] => String::new(),
-                    names => format!(", with {} in the vault", names.join(", ")),
-                };
-                let left_out = match ignored.as_slice() {
-                    [] => String::new(),
-                    keys => format!("; not imported: {}", keys.join(", ")),
-                };
-                format!("{verb} {name} → {}{vault}{left_out}", path.display())
-            }
-            ServerImport::Exists { path } => {
-                format!("{name} is already in {}", path.display())
-            }
-            ServerImport::Refused { reason } => {
-                format!("{name}: not imported: {}", one_line(reason))
-            }
-        });
-    }
-    if !plans.is_empty() {
-        report(plans, dry_run, context);
-    }
-    let kept = items.iter().any(is_kept);
-    let is_replaced = plans.iter().any(|plan| plan.change != ClientEntryChange::None);
-    if kept && !dry_run && project_deck {
-        printer.note(TRUST_NEXT);
-    }
-    if kept && !dry_run && !is_replaced {
-        printer.note("Test them: capdeck check");
-    }
-}
-
-/// The deck that servers are written into.
-struct TargetDeck<'a> {
-    settings: &'a CommandSettings,
-    folder: PathBuf,
-    layer: SourceLayer,
-    readers: FileReaders,
-    force: bool,
-    dry_run: bool,
-}
-
-/// What became of one server.
-#[derive(Serialize)]
-#[serde(tag = "status", rename_all = "lowercase")]
-enum ServerImport {
-    #[serde(rename = "taken")]
-    Kept {
-        id: String,
-        path: PathBuf,
-        secrets: Vec<String>,
-        ignored: Vec<String>,
-    },
-    /// A capability of that id is there already.
-    Exists {
-        path: PathBuf,
-    },
-    Refused {
-        reason: String,
-    },
-}
-
-impl<'a> TargetDeck<'a> {
-    fn new(settings: &'a CommandSettings, is_project: bool, force: bool, dry_run: bool) -> Self {
-        let (folder, readers) = settings.target_deck(is_project);
-        let layer = if is_project { SourceLayer::ProjectFile } else { SourceLayer::UserFile };
-        Self { settings, folder, layer, readers, force, dry_run }
-    }
-
-    /// Checks and writes one server. The secrets come first: without them the file is of no use, and with --replace they
-    /// would be nowhere else.
-    fn keep(&self, taken: &ImportedServer) -> ServerImport {
-        let path = self.folder.join(format!("{}.md", taken.id));
-        let twin = self.folder.join(&taken.id).join("CAPLET.md");
-        if let Some(path) = [&path, &twin].into_iter().find(|path| path.exists())
-            && !self.force
-        {
-            return ServerImport::Exists { path: path.clone() };
-        }
-        match self.write(taken, &path) {
-            Ok(secrets) => {
-                let ignored = taken.ignored.clone();
-                ServerImport::Kept { id: taken.id.clone(), path, secrets, ignored }
-            }
-            Err(failure) => ServerImport::Refused { reason: failure.message },
-        }
-    }
-
-    fn write(&self, taken: &ImportedServer, path: &Path) -> Result<Vec<String>, CommandFailure> {
-        let (fields, summary) = (taken.fields.clone(), taken.summary.clone());
-        let block = BackendBlock { key: "mcpServer", fields, summary };
-        let text = caplet_text(&taken.id, Some(&taken.name), None, &[], block)?;
-        let definition = self.check(&text, &taken.id, path)?;
-        let names: Vec<String> = taken.secrets.iter().map(|secret| secret.name.clone()).collect();
-        let vault = &self.settings.vault;
-        for secret in &taken.secrets {
-            let is_other =
-                vault.value(&secret.name).is_ok_and(|kept| kept.expose() != secret.value);
-            if is_other && !self.force {
-                let message = format!("the vault has another value for `{}`", secret.name);
-                return Err(CommandFailure::request("VAULT_ENTRY_TAKEN", message));
-            }
-        }
-        if self.dry_run {
-            return Ok(names);
-        }
-        for secret in &taken.secrets {
-            vault.set(&secret.name, &Secret::new(secret.value.clone()))?;
-        }
-        write_new(path, &text, OverwritePolicy::from_force(self.force), self.readers)?;
-        for name in &names {
-            let holder = vault_holder(&definition);
-            vault.grant(VaultGrant { holder, reference: name.clone(), entry: name.clone() })?;
-        }
-        Ok(names)
-    }
-
-    /// Reads the new file as the host would.
-    fn check(&self, text: &str, id: &str, path: &Path) -> Result<Definition, CommandFailure> {
-        let deck = read_caplet(text, id, path, self.layer);
-        let errors =
-            deck.diagnostics.iter().filter(|found| found.severity == DiagnosticSeverity::Error);
-        let errors: Vec<&str> = errors.map(|found| found.message.as_str()).collect();
-        match deck.definitions.first() {
-            Some(definition) if errors.is_empty() => Ok(Definition::clone(definition)),
-            _ => Err(CommandFailure::request("INVALID_SERVER", errors.join("; "))),
-        }
-    }
+/// `{file, servers}` of everything that was read.
+fn sources_to_json(read: &[ReadSource]) -> Vec<Value> {
+    let count =
+        |one: &ReadSource| one.blocks.iter().map(|block| block.servers.len()).sum::<usize>();
+    read.iter().map(|one| json!({ "file": one.file, "servers": count(one) })).collect()
 }

@@ -27,7 +27,8 @@ use crate::{
 
 /// Install what a project's capability file declares
 ///
-/// Writes skills, rules, instructions, hooks, sub-agents and the MCP entry into the files of the agents that work in the
+/// For a project with a `capabilities.yaml`; servers for a deck of your own are added with `capdeck import` and `capdeck add`. Writes
+/// skills, rules, instructions, hooks, sub-agents and the MCP entry into the files of the agents that work in the
 /// project. Shows what changes and what becomes able to run; files that you changed since are kept. Take everything back
 /// with `capdeck clean`.
 #[derive(Debug, clap::Args)]
@@ -42,7 +43,7 @@ pub(crate) struct InstallArgs {
     /// Fail when the lock would change, as in continuous integration.
     #[arg(long, conflicts_with = "update")]
     frozen: bool,
-    /// Move what the lock pins to what is newest.
+    /// Move what the lock file pins to the newest versions.
     #[arg(long, alias = "no-cache")]
     update: bool,
     /// Do not ask.
@@ -274,7 +275,7 @@ pub(crate) struct CleanArgs {
     /// Show what would change, and change nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Take back what was changed by hand, too.
+    /// Remove what was changed by hand, too.
     #[arg(long)]
     force: bool,
 }

@@ -5,28 +5,28 @@ use std::path::PathBuf;
 use capdeck_catalog::{Capability, Catalog};
 use capdeck_definition::{BackendKind, PolicyEffect, SourceLayer, reveal};
 use capdeck_host::{
-    CapabilityReport, HealthStatus, ItemStatus, ListItem, capabilities_of_file, card, inspection,
-    known_capability, list_items, tools_with_hidden_text,
+    CapabilityReport, DeckSize, HealthStatus, ItemStatus, ListItem, capabilities_of_file, card,
+    inspection, known_capability, list_items, tools_with_hidden_text,
 };
 use serde_json::{Value, json};
 
-use super::attach;
+use super::{attach, connect::client_ids, visibility::why_for};
 use crate::{
     arguments::plain,
     commands::CommandContext,
     completion::{ids, ids_and_tools, tools_of_id},
     errors::{CommandFailure, CommandResult, ExitStatus},
-    plain_text::{counted, lines, one_line, time, written},
+    plain_text::{counted, deck_size, lines, one_line, time, written},
     printer::{ColorPalette, TextStyle},
     runtime::single_thread,
     table::{TextTable, cell, cell_or, styled},
     tool_target,
 };
 
-/// Show what is in the deck
+/// Show the capabilities of your deck and whether they work
 ///
-/// Reads files only; nothing is connected. What is usable is shown by how it did when it was last used: `ok`, `failing`,
-/// or `unchecked` while nothing was asked of it.
+/// A capability is an MCP server, an API or a set of commands. Its status is how it did when it was last used: `ok`, `failing`, or
+/// `unchecked` while nothing was asked of it. Reads files only; `capdeck check` connects, `capdeck why ID` explains one.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListArgs {
     /// Also show what is disabled, untrusted or broken.
@@ -43,6 +43,10 @@ pub(crate) fn run(args: &ListArgs, context: &CommandContext<'_>) -> CommandResul
     printer.json_or(&json!({ "items": shown }), || {
         let nothing = "the deck is empty; put something into it with: capdeck add --help";
         table(&shown).print_or(nothing, printer);
+        if printer.stdout_is_terminal && !shown.is_empty() {
+            let size = deck_size(&DeckSize::of(&host.catalog()));
+            printer.note(&format!("{size}; what they cost an agent: capdeck budget"));
+        }
         for item in &shown {
             if let Some(chaos) = &item.chaos {
                 printer.warn(&format!("`{}` has faults injected by `chaos`: {chaos}", item.id));
@@ -72,14 +76,14 @@ pub(crate) fn run(args: &ListArgs, context: &CommandContext<'_>) -> CommandResul
 }
 
 fn table(items: &[ListItem]) -> TextTable {
-    let heading = ["ID", "STATUS", "BACKEND", "EXPOSURE", "TOKENS", "DESCRIPTION"];
+    let heading = ["ID", "STATUS", "BACKEND", "EXPOSURE", "TOOLS", "DESCRIPTION"];
     TextTable::new(heading, items, |item| {
         [
             cell(&item.id),
             styled(style(item), item.word()),
             cell_or("-", item.backend.map(BackendKind::as_str)),
             cell_or("-", item.exposure.map(written)),
-            cell_or("?", item.tokens),
+            cell_or("?", item.tools),
             cell(&item.description),
         ]
     })
@@ -118,9 +122,10 @@ pub(crate) fn style(item: &ListItem) -> TextStyle {
     }
 }
 
-/// Show details of a capability
+/// Show one capability: its status, settings, file and tools
 ///
-/// Nothing is connected. The id of a file that declares several capabilities shows them all.
+/// For the schemas of a tool, see `capdeck describe`; for who sees it and why, `capdeck why`. Nothing is connected. The id of a file
+/// that declares several capabilities shows them all.
 #[derive(Debug, clap::Args)]
 pub(crate) struct InspectArgs {
     /// The capability's id.
@@ -218,9 +223,9 @@ fn backend_text(card: &Value) -> String {
     if details.is_empty() { kind.to_owned() } else { format!("{kind} ({})", details.join(", ")) }
 }
 
-/// Tell where a capability or tool comes from, and why agents do or do not see it
+/// Explain where a tool comes from, and who sees it
 ///
-/// Names the file and the layer, what it replaces, its exposure and who chose it, what the policy and the pins say, what of its
+/// For the question "why does my agent not have this tool?". Names the file and the layer, what it replaces, its exposure and who chose it, what the policy and the pins say, what of its
 /// description could not be imported, and its last failure.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WhyArgs {
@@ -230,6 +235,9 @@ pub(crate) struct WhyArgs {
     /// One of its tools.
     #[arg(value_name = "TOOL", add = tools_of_id())]
     tool: Option<String>,
+    /// Answer for this agent: whether it sees the capability or tool by the entry in its own file, and which rule decides.
+    #[arg(long = "for", value_name = "CLIENT", value_parser = client_ids(), conflicts_with = "attach")]
+    agent: Option<String>,
     /// Answer for a client of this name, when the policy tells clients apart.
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     client: String,
@@ -246,6 +254,9 @@ const MAX_SHOWN_PROBLEMS: usize = 50;
 
 pub(crate) fn why(args: &WhyArgs, context: &CommandContext<'_>) -> CommandResult {
     let (id, tool) = tool_target::split_words(&args.id, args.tool.as_ref())?;
+    if let Some(agent) = &args.agent {
+        return why_for(&id, tool.as_deref(), agent, &args.client, context);
+    }
     let host = match &args.attach {
         None => context.open_host()?,
         Some(url) => {

@@ -1,15 +1,15 @@
-//! `capdeck get`, `update` and `remove`: packages, which are capabilities from another source.
+//! `capdeck get` and `update`: packages, which are capabilities from another source.
 
 use std::collections::HashMap;
 
 use capdeck_install::{
     FetchedSource, GitClient, LockedPackage, PackageAction, PackageChange, PackageDeck,
-    PackageError, PackageObstacle, PackageRemoval, PackageSource, find_packages,
+    PackageError, PackageObstacle, PackageSource, find_packages,
 };
 use serde_json::{Value, json};
 
 use crate::{
-    commands::CommandContext,
+    commands::{CommandContext, misplaced::MisplacedSource, starter::StarterNotice},
     completion::ids,
     errors::{CommandFailure, CommandResult, TRUST_NEXT},
     plain_text::{lines, one_line, without_nulls, written},
@@ -46,6 +46,12 @@ pub(crate) fn get(args: &GetArgs, context: &CommandContext<'_>) -> CommandResult
     let printer = context.printer;
     let settings = context.settings()?;
     let here = context.env.current_dir.clone().unwrap_or_default();
+    if let Some(misplaced) =
+        MisplacedSource::recognise(text, &here).filter(|misplaced| !misplaced.is_for("get"))
+        && !here.join(text).is_dir()
+    {
+        return Err(misplaced.into_failure(text, "a source of capability files"));
+    }
     let mut source = PackageSource::parse(text, &here).map_err(failed)?;
     if let Some(path) = path {
         source = source.in_folder(path).map_err(failed)?;
@@ -67,7 +73,10 @@ pub(crate) fn get(args: &GetArgs, context: &CommandContext<'_>) -> CommandResult
     if !may_write {
         name_the_rest(&mut outcomes, &command);
     }
-    conclude(&outcomes, may_write.then_some(&deck), package, context)
+    let starter = StarterNotice::of(&settings);
+    let status = conclude(&outcomes, may_write.then_some(&deck), package, context)?;
+    starter.tell(context);
+    Ok(status)
 }
 
 /// Where one is refused none is written, so the hint names the command for the others.
@@ -135,57 +144,6 @@ pub(crate) fn update(args: &UpdateArgs, context: &CommandContext<'_>) -> Command
         }
     }
     conclude(&outcomes, Some(&deck), package, context)
-}
-
-/// Remove installed packages
-///
-/// Deletes what was installed and is unchanged. What you edited stays unless --force is given; what you wrote yourself is
-/// never touched.
-#[derive(Debug, clap::Args)]
-pub(crate) struct RemoveArgs {
-    /// The capabilities' ids.
-    #[arg(value_name = "ID", required = true, add = ids())]
-    ids: Vec<String>,
-    #[command(flatten)]
-    package: PackageArgs,
-}
-
-pub(crate) fn remove(args: &RemoveArgs, context: &CommandContext<'_>) -> CommandResult {
-    let RemoveArgs { ids, package } = args;
-    let printer = context.printer;
-    let settings = context.settings()?;
-    let deck = PackageDeck::new(&settings.target_deck(package.project_deck).0);
-    let removals: Vec<PackageRemoval> =
-        ids.iter().map(|id| deck.removal(id)).collect::<Result<_, _>>().map_err(failed)?;
-    for removal in &removals {
-        if let Some(obstacle) = removal.obstacle.filter(|_| !package.force) {
-            let message = format!("`{}` is not removed: {obstacle}", removal.id);
-            let hint = format!("keep a copy of `{}`, then add --force", removal.path.display());
-            return Err(CommandFailure::request("PACKAGE_REFUSED", message).hint(hint));
-        }
-    }
-    let asks = !package.yes && !package.dry_run && printer.can_ask();
-    if asks && !printer.confirm(&format!("Remove {}?", ids.join(", "))) {
-        return Err(CommandFailure::request("CANCELLED", "nothing was removed"));
-    }
-    let mut items: Vec<Value> = Vec::new();
-    for removal in &removals {
-        if !package.dry_run {
-            deck.remove(removal).map_err(failed)?;
-        }
-        items.push(without_nulls(json!({
-            "id": removal.id,
-            "path": removal.path,
-            "wasThere": removal.is_there,
-            "removed": !package.dry_run,
-            "obstacle": removal.obstacle.map(written),
-        })));
-        let verb = if package.dry_run { "would remove" } else { "removed" };
-        if !printer.wants_json() {
-            printer.note(&format!("{verb} {}", removal.path.display()));
-        }
-    }
-    printer.json_or(&json!({ "items": items }), || ())
 }
 
 /// What every command about packages takes.
@@ -388,7 +346,7 @@ fn conclude(
 }
 
 /// A failure of packages in the words of the command line.
-fn failed(error: PackageError) -> CommandFailure {
+pub(super) fn failed(error: PackageError) -> CommandFailure {
     let hint = error.hint();
     let mut message = error.to_string();
     if let PackageError::File { source, .. } = &error {

@@ -24,11 +24,11 @@ use crate::{
 };
 
 command_table! {
-    /// Show and approve the definitions of tools
+    /// Review tools whose definitions changed since they were first seen
     ///
-    /// The first sight of a tool's name, texts, schemas and annotations is pinned. A server that changes them later is reported, and
+    /// For the warning that a tool's definition changed. The first sight of a tool's name, texts, schemas and annotations is pinned. A server that changes them later is reported, and
     /// with `pins: block` the changed tool is held until you approve it.
-    pub(crate) enum PinsCommand {
+    pub(crate) enum PinsCommand default List {
         List(PinListArgs) => list,
         Diff(PinDiffArgs) => diff,
         Approve(PinApproveArgs) => approve,
@@ -61,10 +61,10 @@ pub(crate) fn review(host: &Host, capability: &Capability) -> Result<PinReview, 
     })
 }
 
-/// List known tools and whether they are as they were pinned
+/// List known tools and whether they changed since they were pinned
 ///
 /// Nothing is connected: what is listed is what the servers said last.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct PinListArgs {
     /// Only this capability.
     #[arg(value_name = "ID", add = ids())]

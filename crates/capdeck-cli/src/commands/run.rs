@@ -24,9 +24,9 @@ use crate::{
     runtime::with_caller,
 };
 
-/// Run TypeScript against your capabilities
+/// Run TypeScript that calls your tools
 ///
-/// The code reaches every capability as `caplets.ID`: `await caplets.github.list_issues({ state: "open" })`. It has no
+/// For work that takes many calls, or needs only a part of large results. Agents do the same in code mode. The code reaches every capability as `caplets.ID`: `await caplets.github.list_issues({ state: "open" })`. It has no
 /// network, files or modules. Prints what the code returns, or the value of its last line; with --json the whole answer.
 /// What the code logs goes to stderr.
 #[derive(Debug, clap::Args)]

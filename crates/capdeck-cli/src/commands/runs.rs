@@ -25,11 +25,11 @@ use crate::{
 };
 
 command_table! {
-    /// Recorded runs of code: list, show, resume and replay them
+    /// List, show, resume and replay recorded runs of code
     ///
     /// Every run of code is recorded: its code, its calls with their answers, and what came of it. A run that waits for your
     /// approval resumes where it stopped. Records are kept for some days; `runs` in your config says how long, or turns them off.
-    pub(crate) enum RunsCommand {
+    pub(crate) enum RunsCommand default List {
         List(RunListArgs) => list,
         Show(RunShowArgs) => show,
         Resume(RunResumeArgs) => resume,
@@ -38,7 +38,7 @@ command_table! {
 }
 
 /// Show recorded runs, the newest first
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct RunListArgs {
     /// Only runs that wait for a person.
     #[arg(long)]
@@ -212,7 +212,7 @@ fn replay(args: &RunReplayArgs, context: &CommandContext<'_>) -> CommandResult {
     Ok(ExitStatus::done_unless(!is_same))
 }
 
-/// Run tests of code against recorded answers
+/// Test code against recorded answers, without any server
 ///
 /// A test has code, the answers its calls get, and what is expected of it. Nothing is connected, so it runs the same
 /// anywhere. Make one of a recorded run with: capdeck runs show ID --as-test > name.test.yaml

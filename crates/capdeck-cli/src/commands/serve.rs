@@ -1,28 +1,37 @@
 //! `capdeck serve`: the deck as an MCP server on stdio.
 
-use std::io;
+use std::{
+    io::{self, IsTerminal as _},
+    sync::Arc,
+};
 
+use capdeck_catalog::{Capability, Catalog, listed_view};
 use capdeck_definition::Exposure;
 use capdeck_host::{
     CapabilityId, ClientProfile, Host, SessionScope, SessionSettings, ViewPolicy, watch_files,
 };
 use capdeck_serve::CapsuleReference;
 
+use super::connect::view_problems;
 use crate::{
     args::{ChoiceRow, choice},
     commands::CommandContext,
     completion::ids,
     errors::{CommandFailure, CommandResult, ExitStatus},
+    printer::Printer,
     runtime::{single_thread, stop_signal},
     service_memory::{give_back_later, return_large_blocks},
 };
 
 /// Serve the deck, or one capability, as an MCP server on stdio
+///
+/// What agents start; `capdeck connect AGENT` writes this command into their configuration. Typed by a person it waits for MCP
+/// messages on stdin. For many clients at once, use `capdeck up`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ServeArgs {
-    /// Serve only this capability, with its own names, as if it were connected directly.
-    #[arg(long, value_name = "ID", add = ids(), conflicts_with_all = ["exposure", "view"])]
-    only: Option<String>,
+    /// Serve only these capabilities. A single one has its own tool names, as if it were connected directly.
+    #[arg(long, value_name = "ID", value_delimiter = ',', add = ids(), conflicts_with = "view")]
+    only: Vec<String>,
     /// Serve only this capsule: its entries, prompts and tools.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["only", "exposure", "view"])]
     capsule: Option<String>,
@@ -64,40 +73,92 @@ pub(super) const EXPOSURES: [ChoiceRow<Exposure>; 9] = [
     ("none", "Nothing; tools are reached by `capdeck sh`", Exposure::None),
 ];
 
+impl ServeArgs {
+    /// What a client of this command line is given. None where that is a capsule.
+    pub(super) fn scope(&self) -> Option<SessionScope> {
+        let Self { only, capsule, view, exposure } = self;
+        if capsule.is_some() {
+            return None;
+        }
+        let named = match (only.as_slice(), exposure) {
+            ([id], None) => return Some(SessionScope::Transparent(CapabilityId::new(id).ok()?)),
+            ([], _) => view.as_deref().map(Into::into),
+            (ids, _) => Some(listed_view(ids).into()),
+        };
+        Some(SessionScope::Deck(ViewPolicy { exposure: *exposure, view: named }))
+    }
+}
+
 pub(crate) fn run(args: &ServeArgs, context: &CommandContext<'_>) -> CommandResult {
     let ServeArgs { only, capsule, view, exposure } = args;
     let host = context.settings()?.open_lasting_host()?;
     if let Some(name) = capsule {
+        explain_to_person(context.printer);
         return serve_capsule(&host, name);
     }
-    let scope = match only {
-        Some(id) => {
-            // What the gate would refuse at every request is better refused at the start.
-            let id =
-                CapabilityId::new(id).map_err(|error| CommandFailure::usage(error.to_string()))?;
-            let scope = SessionScope::Transparent(id.clone());
-            host.session(SessionSettings::local(scope.clone(), ClientProfile::default()))
-                .snapshot()
-                .capability(id.as_str())?;
-            scope
-        }
-        None => {
-            if let Some(name) = view.as_deref().filter(|name| !host.has_view(name, None)) {
-                return Err(no_view(&host, name));
-            }
-            let view = view.as_deref().map(Into::into);
-            SessionScope::Deck(ViewPolicy { exposure: *exposure, view })
-        }
+    if let Some(name) = view {
+        check_view(&host, name, context)?;
+    }
+    let catalog = host.catalog();
+    if only.len() > 1 || exposure.is_some() {
+        only.iter().try_for_each(|id| unknown_capability(&catalog, id))?;
+    }
+    let Some(scope) = args.scope() else {
+        return Err(CommandFailure::usage(format!("`{}` is not an id", only.join(","))));
     };
-    serve_on_stdio(&host, scope, async || Ok(()))
+    if let SessionScope::Transparent(id) = &scope {
+        // What the gate would refuse at every request is better refused at the start.
+        host.session(SessionSettings::local(scope.clone(), ClientProfile::default()))
+            .snapshot()
+            .capability(id.as_str())?;
+    }
+    serve_on_stdio(&host, scope, context.printer, async || Ok(()))
+}
+
+/// Agents start this and talk to it; a person who typed it sees nothing and wonders.
+fn explain_to_person(printer: &Printer) {
+    if io::stdin().is_terminal() {
+        printer.note(
+            "waiting for an MCP client on stdin; agents start this command themselves, end it with Ctrl-C
+put it into an agent's configuration with: capdeck connect AGENT
+or serve over HTTP with: capdeck up",
+        );
+    }
+}
+
+/// Refuses a view that does not exist. One with an unknown name in it serves the rest, so that an agent keeps its tools.
+fn check_view(host: &Host, name: &str, context: &CommandContext<'_>) -> Result<(), CommandFailure> {
+    if !host.has_view(name, None) {
+        return Err(no_view(host, name));
+    }
+    for problem in view_problems(&host.catalog(), name) {
+        context.printer.warn(&problem.message(name));
+    }
+    Ok(())
+}
+
+/// Refuses an id that the deck does not have.
+pub(super) fn unknown_capability(catalog: &Catalog, id: &str) -> Result<(), CommandFailure> {
+    let has = |one: &Arc<Capability>| one.definition.id.as_str() == id;
+    if catalog.get(id).is_some() || catalog.untrusted().iter().any(has) {
+        return Ok(());
+    }
+    let message = format!("there is no capability `{id}`");
+    let failure = CommandFailure::request("SERVER_NOT_FOUND", message);
+    Err(match catalog.nearest_capability(id) {
+        Some(near) => failure.hint(format!("did you mean `{near}`?")),
+        None => failure.hint("see what there is with: capdeck list"),
+    })
 }
 
 /// Serves one client on stdin and stdout, once the host is `ready`.
 pub(super) fn serve_on_stdio(
     host: &Host,
     scope: SessionScope,
+    printer: &Printer,
     ready: impl AsyncFnOnce() -> Result<(), CommandFailure>,
 ) -> CommandResult {
+    explain_to_person(printer);
     until_stopped(host, async || {
         ready().await?;
         if let Err(error) = watch_files(host) {
@@ -149,7 +210,7 @@ fn until_stopped(
     outcome.map(|()| ExitStatus::Done)
 }
 
-fn no_view(host: &Host, name: &str) -> CommandFailure {
+pub(super) fn no_view(host: &Host, name: &str) -> CommandFailure {
     let failure = CommandFailure::usage(format!("there is no view `{name}`"));
     match host.catalog().nearest_view(name) {
         Some(near) => failure.hint(format!("did you mean `{near}`?")),

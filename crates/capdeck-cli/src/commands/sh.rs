@@ -4,30 +4,27 @@ mod help;
 
 use std::{sync::Arc, time::Duration};
 
-use capdeck_host::{
-    CallContext, CallError, ErrorCode, Host, Session, SessionScope, SessionSettings, ShellTarget,
-    ShellTool,
-};
-use capdeck_serve::{HostUnreachable, LocalShell, RemoteShell, ShellCall, ToolShell};
-use clap::CommandFactory as _;
+use capdeck_host::{CallContext, CallError, ErrorCode, ShellTarget, ShellTool};
+use capdeck_serve::{ShellCall, ToolShell};
 use serde::Serialize;
 use serde_json::{json, value::RawValue};
 
-use super::call::{CallWatcher, show_result};
+use super::call::{CallWatcher, show_result, tool_name};
 use crate::{
-    args::CommandLineArgs,
     arguments::{ShellFlags, read_flags, schema_value},
     commands::CommandContext,
     errors::{CommandFailure, CommandResult, ExitStatus},
+    help::help_of,
     plain_text::one_line,
     printer::Printer,
     runtime::{single_thread, stop_signal},
     settings::CommandSettings,
+    shell_deck::ShellDeck,
 };
 
-/// Use every tool as a command
+/// Use every tool as a shell command with flags and help
 ///
-/// `sh` lists the groups, `sh GROUP` its tools, and `sh GROUP TOOL --flags` calls one. Flags come from the tool's schema;
+/// For work at the keyboard and in scripts, and for agents that have a shell and no MCP. `sh` lists the groups, `sh GROUP` its tools, and `sh GROUP TOOL --flags` calls one. Flags come from the tool's schema;
 /// `sh GROUP TOOL --help` shows them. Works through a running `capdeck up` of the same deck, or without one.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -57,7 +54,7 @@ pub(crate) fn run(args: &ShArgs, context: &CommandContext<'_>) -> CommandResult 
             .hint("flags of a tool go after its name: capdeck sh GROUP TOOL --flag value"));
     }
     if own.help && words.is_empty() {
-        printer.data(&own_help());
+        printer.data(&help_of("sh"));
         return Ok(ExitStatus::Done);
     }
     // A caller that wants JSON is not asked.
@@ -72,7 +69,7 @@ pub(crate) fn run(args: &ShArgs, context: &CommandContext<'_>) -> CommandResult 
             outcome = line.run() => outcome,
             () = stop_signal() => {
                 // The connection goes with the process, and the host cancels the call.
-                Err(CommandFailure::request("CANCELLED", "interrupted"))
+                Err(CommandFailure::interrupted())
             }
         };
         line.deck.close().await;
@@ -98,12 +95,9 @@ impl ShellLine<'_> {
         let names: Vec<String> =
             self.words.iter().take_while(|word| !word.starts_with('-')).take(2).cloned().collect();
         let progress = self.printer.progress("looking");
-        let mut found = self.deck.shell().find(&names, &context).await;
-        if found.is_err() && self.deck.is_lost().await {
-            self.printer.note("the running host ended; the deck is opened here instead");
-            self.deck = ShellDeck::open_here(&self.settings, self.watcher)?;
-            found = self.deck.shell().find(&names, &context).await;
-        }
+        let find = async |shell: &dyn ToolShell| shell.find(&names, &context).await;
+        let found =
+            self.deck.ask_or_reopen(&self.settings, self.watcher, self.printer, find).await?;
         drop(progress);
         match found.map_err(|error| typed_wrong(error, &WRONG_NAMES))? {
             ShellTarget::Everything(groups, commands) => {
@@ -149,10 +143,7 @@ impl ShellLine<'_> {
         let Some(arguments) = read? else {
             return help::print_help(tool, &schema, printer);
         };
-        let name: String = definition
-            .get("name")
-            .and_then(|name| serde_json::from_str(name.get()).ok())
-            .unwrap_or_default();
+        let name = tool_name(definition);
         let ShellFlags { field, timeout_ms, yes, dry_run, raw, .. } = &self.own;
         let mut call = ShellCall {
             capability: capability.clone(),
@@ -212,7 +203,7 @@ struct ShellPreview<'a> {
 }
 
 /// An error that is one of these codes was typed wrong: names that lead nowhere, arguments that the schema refuses.
-fn typed_wrong(error: CallError, codes: &[ErrorCode]) -> CommandFailure {
+pub(super) fn typed_wrong(error: CallError, codes: &[ErrorCode]) -> CommandFailure {
     let is_usage = codes.contains(&error.code);
     let failure = CommandFailure::from(error);
     if is_usage { CommandFailure { status: ExitStatus::WrongUsage, ..failure } } else { failure }
@@ -223,66 +214,4 @@ const WRONG_NAMES: [ErrorCode; 3] =
 
 fn invalid_arguments(error: CallError) -> CommandFailure {
     typed_wrong(error, &[ErrorCode::RequestInvalid])
-}
-
-fn own_help() -> String {
-    let mut command = CommandLineArgs::command();
-    command.build();
-    let help = command.find_subcommand_mut("sh").map(clap::Command::render_long_help);
-    help.map(|help| help.to_string()).unwrap_or_default()
-}
-
-enum ShellDeck {
-    Remote(RemoteShell),
-    /// In this process, with what must be closed afterwards.
-    Here(LocalShell, Host, Arc<Session>),
-}
-
-impl ShellDeck {
-    /// Through a running host where there is one.
-    async fn open(
-        settings: &CommandSettings,
-        watcher: &CallWatcher,
-        printer: &Printer,
-    ) -> Result<Self, CommandFailure> {
-        match RemoteShell::connect(&settings.shell_socket(), watcher.can_be_asked()).await {
-            Ok(remote) => return Ok(Self::Remote(remote)),
-            Err(HostUnreachable::Absent) => {}
-            Err(trouble) => printer.note(&format!("{trouble}; the deck is opened here instead")),
-        }
-        Self::open_here(settings, watcher)
-    }
-
-    fn open_here(
-        settings: &CommandSettings,
-        watcher: &CallWatcher,
-    ) -> Result<Self, CommandFailure> {
-        let host = settings.open_host()?;
-        let session =
-            host.session(SessionSettings::local(SessionScope::Operator, watcher.profile()));
-        Ok(Self::Here(LocalShell::new(session.clone()), host, session))
-    }
-
-    fn shell(&self) -> &dyn ToolShell {
-        match self {
-            Self::Remote(remote) => remote,
-            Self::Here(here, ..) => here,
-        }
-    }
-
-    /// True when a running host ended in the middle of the conversation.
-    async fn is_lost(&self) -> bool {
-        match self {
-            Self::Remote(remote) => remote.is_lost().await,
-            Self::Here(..) => false,
-        }
-    }
-
-    /// Ends every connection and process that was opened here.
-    async fn close(&self) {
-        if let Self::Here(_, host, session) = self {
-            session.close().await;
-            host.close().await;
-        }
-    }
 }

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use capdeck_catalog::{Discovery, RawMembers, Tool, shell_word, signature};
+use capdeck_catalog::{Discovery, RawMembers, Tool, ToolSearchMatch, shell_word, signature};
 use capdeck_host::{
-    CallContext, ClientProfile, DeckSearchResults, EntryHit, NoCaller, Session, ToolQuery, check,
-    code_mode, described_tool, found_tool, observed_shape, search, tool_item,
+    CallContext, ClientProfile, DeckSearchResults, EntryHit, MissingList, NoCaller, Session,
+    ToolQuery, check, code_mode, described_tool, found_tool, observed_shape, search, tool_item,
 };
 use serde_json::{Value, json, value::RawValue};
 
 use super::call::find_tool;
 use crate::{
+    arguments::{ToolParameters, plain, schema_value},
     commands::CommandContext,
     completion::{ids, ids_and_tools, tools_of_id},
     errors::{CommandFailure, CommandResult},
@@ -23,7 +24,7 @@ use crate::{
 
 /// Show the tools of one capability
 ///
-/// Connects only when they are not known yet.
+/// One line per tool, with its arguments; `capdeck describe ID TOOL` shows one in full. Connects only when they are not known yet.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ToolsArgs {
     /// The capability's id.
@@ -38,7 +39,8 @@ pub(crate) fn list(args: &ToolsArgs, context: &CommandContext<'_>) -> CommandRes
     let ToolsArgs { id, refresh } = args;
     let printer = context.printer;
     let discovery = with_operator(context, async |session, call| {
-        let _progress = printer.progress(&format!("asking {id} for its tools"));
+        let _progress =
+            printer.progress(&format!("asking {id} for its tools")).following(session.host());
         discover(session, id, *refresh, call).await
     })?;
     let items: Vec<RawMembers> = discovery.tools.iter().map(|tool| tool_item(tool)).collect();
@@ -68,9 +70,9 @@ fn first_sentence(tool: &Tool) -> String {
     first_line(&tool.description().or_else(|| tool.title()).unwrap_or_default())
 }
 
-/// Show one tool with its schemas
+/// Show one tool in full: what it does, its arguments and its result
 ///
-/// Of a tool that does not say what it answers, what its results looked like so far is shown: types and names of fields.
+/// For a look before a call or before you approve one. Of a tool that does not say what it answers, what its results looked like so far is shown: types and names of fields.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DescribeArgs {
     /// The capability's id, or `ID.TOOL`.
@@ -92,7 +94,9 @@ pub(crate) fn describe(args: &DescribeArgs, context: &CommandContext<'_>) -> Com
     let printer = context.printer;
     let (tool, shape) =
         with_caller(host, ClientProfile::default(), Arc::new(NoCaller), async |session, call| {
-            let _progress = printer.progress(&format!("asking {} for its tools", target.id));
+            let _progress = printer
+                .progress(&format!("asking {} for its tools", target.id))
+                .following(session.host());
             let (capability, tool) = find_tool(session, call, &target.id, &target.tool).await?;
             let shape = observed_shape(session.host(), &capability.definition, &tool);
             Ok((tool, shape))
@@ -138,7 +142,8 @@ fn indented(json: &RawValue) -> String {
 
 /// Find tools by what they do, in plain words
 ///
-/// Searches the whole deck, asking capabilities whose tools are not known yet, and the entries of capsules.
+/// For a tool whose name you do not know; agents search in the same way. Ends in the command line that calls the first one. Searches
+/// the whole deck, asking capabilities whose tools are not known yet, and the entries of capsules.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SearchArgs {
     /// What the tool should do. Several words need no quotes.
@@ -162,7 +167,7 @@ pub(crate) fn search(args: &SearchArgs, context: &CommandContext<'_>) -> Command
     let limit = limit.map(|limit| limit as usize);
     let (within, cursor) = (within.as_deref(), cursor.as_deref());
     let answer = with_operator(context, async |session, call| {
-        let _progress = printer.progress("searching");
+        let _progress = printer.progress("searching").following(session.host());
         let query = ToolQuery { words: &query, within, limit, cursor };
         Ok(search::find(&session.request(call), query).await?)
     })?;
@@ -178,6 +183,9 @@ pub(crate) fn search(args: &SearchArgs, context: &CommandContext<'_>) -> Command
         if !hits.is_empty() || entries.is_empty() {
             tools.print_or("no tool matches; try other words for what it should do", printer);
         }
+        if let Some(line) = hits.first().and_then(call_line) {
+            printer.note(&format!("call it with: {line}"));
+        }
         if !entries.is_empty() {
             let table = TextTable::new(["CAPSULE", "ENTRY", "TITLE"], entries, |hit| {
                 let mark = if hit.is_stale { " (stale)" } else { "" };
@@ -185,8 +193,12 @@ pub(crate) fn search(args: &SearchArgs, context: &CommandContext<'_>) -> Command
             });
             table.print(printer);
         }
-        for (id, error) in &answer.unavailable {
-            printer.warn(&format!("`{id}` was not searched: {}", one_line(&error.to_string())));
+        for MissingList { id, error, is_starting } in &answer.unavailable {
+            let reason = match is_starting {
+                true => format!("it is still starting; wait for it with: capdeck check {id}"),
+                false => one_line(&error.to_string()),
+            };
+            printer.warn(&format!("`{id}` was not searched: {reason}"));
         }
         if let Some(cursor) = &answer.next_cursor {
             let (shown, total) = (hits.len(), answer.total);
@@ -195,26 +207,35 @@ pub(crate) fn search(args: &SearchArgs, context: &CommandContext<'_>) -> Command
     })
 }
 
+/// The command line that calls a tool, with the arguments it requires.
+fn call_line(hit: &ToolSearchMatch) -> Option<String> {
+    let tool = hit.tool.as_ref()?;
+    let schema = schema_value(tool.input_schema());
+    let mut words =
+        vec!["capdeck call".to_owned(), hit.capability.to_string(), shell_word(tool.name())];
+    for one in ToolParameters::from_schema(&schema).iter().filter(|one| one.is_required) {
+        let choice = one.words().and_then(|choices| choices.first().map(|choice| plain(choice)));
+        let example = choice.map_or_else(|| "…".to_owned(), |choice| shell_word(&choice));
+        words.push(format!("{}={example}", shell_word(one.name)));
+    }
+    Some(one_line(&words.join(" ")))
+}
+
 fn answer_to_json(answer: &DeckSearchResults) -> Value {
     let items: Vec<RawMembers> = answer.hits.iter().map(found_tool).collect();
     let entries: Vec<_> = answer.entries.iter().map(EntryHit::facts).collect();
-    let unavailable: Vec<Value> = answer
-        .unavailable
-        .iter()
-        .map(|(id, error)| json!({ "capability": id, "reason": error.to_string() }))
-        .collect();
     without_nulls(json!({
         "items": items,
         "total": answer.total,
         "nextCursor": answer.next_cursor,
         "entries": (!entries.is_empty()).then_some(entries),
-        "unavailable": (!unavailable.is_empty()).then_some(unavailable),
+        "unavailable": (!answer.unavailable.is_empty()).then(|| answer.unavailable_rows()),
     }))
 }
 
 /// Show what code can call, as TypeScript declarations
 ///
-/// Of one capability or one tool, asking for its tools if they are not known; without an ID, of everything that is known.
+/// For writing code for `capdeck run`. Of one capability or one tool, asking for its tools if they are not known; without an ID, of everything that is known.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TypesArgs {
     /// The capability's id, or `ID.TOOL`.
@@ -229,7 +250,8 @@ pub(crate) fn types(args: &TypesArgs, context: &CommandContext<'_>) -> CommandRe
     let printer = context.printer;
     let items = with_operator(context, async |session, call| match &args.id {
         Some(id) => {
-            let _progress = printer.progress(&format!("asking {id} for its tools"));
+            let _progress =
+                printer.progress(&format!("asking {id} for its tools")).following(session.host());
             let (id, tool) = tool_target::split_words(id, args.tool.as_ref())?;
             let types = code_mode::types_of(&session.request(call), &id, tool.as_deref()).await?;
             Ok(vec![json!({ "id": id, "typeScript": types })])

@@ -126,9 +126,9 @@ fn render(definitions: &[Arc<Definition>], palette: ColorPalette) -> String {
     text
 }
 
-/// Take a project's trust back
+/// Take back the trust in a project's files
 ///
-/// Its files do nothing from then on.
+/// The opposite of `capdeck trust`. Its files do nothing from then on.
 #[derive(Debug, clap::Args)]
 pub(crate) struct UntrustArgs {
     /// A folder of the project; the current project by default.
@@ -147,9 +147,9 @@ pub(crate) fn untrust(args: &UntrustArgs, context: &CommandContext<'_>) -> Comma
     context.printer.answer(&outcome, &format!("{done}: {}", dir.display()))
 }
 
-/// Run the set-up a capability declares
+/// Run the set-up that a capability declares
 ///
-/// Shows the plan first. Once the checks in it succeed, agents see the capability.
+/// Needed once for a capability that `capdeck list` shows as hidden because of it. Shows the plan first. Once the checks in it succeed, agents see the capability.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SetupArgs {
     /// The capability's id.
@@ -201,7 +201,7 @@ pub(crate) fn setup(args: &SetupArgs, context: &CommandContext<'_>) -> CommandRe
         let cancel = CancellationToken::new();
         let outcome = tokio::select! {
             report = SetupState::run(&host, id, &cancel, &mut report_event) => report.map_err(CommandFailure::from),
-            () = stop_signal() => Err(CommandFailure::request("CANCELLED", "interrupted")),
+            () = stop_signal() => Err(CommandFailure::interrupted()),
         };
         cancel.cancel();
         host.close().await;
@@ -288,25 +288,26 @@ fn style(state: ApprovalState) -> TextStyle {
     }
 }
 
-/// Approve a call that waits for you
+/// Approve a call that waits for you; without an ID, list them
 ///
 /// The client can then repeat the same call, with the same arguments, once within ten minutes. A running host notices by
 /// itself.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ApproveArgs {
-    /// The id that the refused call named; see `capdeck approvals`.
+    /// The id that the refused call named, or that the list shows.
     #[arg(value_name = "ID")]
-    id: String,
+    id: Option<String>,
     /// Approve the tool for good: any call of it, by any client, until its definition changes.
-    #[arg(long)]
+    #[arg(long, requires = "id")]
     always: bool,
     /// Take the approval back, or drop the waiting call.
-    #[arg(long, conflicts_with = "always")]
+    #[arg(long, conflicts_with = "always", requires = "id")]
     revoke: bool,
 }
 
 pub(crate) fn approve(args: &ApproveArgs, context: &CommandContext<'_>) -> CommandResult {
     let ApproveArgs { id, always, revoke } = args;
+    let Some(id) = id else { return approvals(&ApprovalsArgs {}, context) };
     let printer = context.printer;
     let store = context.settings()?.approvals();
     let now = Timestamp::now();

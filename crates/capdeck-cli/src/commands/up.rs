@@ -37,12 +37,16 @@ use crate::{
     table::{TextTable, cell, cell_or},
 };
 
-/// Serve the deck over HTTP
+/// Run the deck as an HTTP server, with a dashboard
+///
+/// For agents on other machines, for a team, or to keep servers running between calls: `capdeck call` and `capdeck sh` go through a
+/// running host of the same deck by themselves. Agents of this machine need none: `capdeck connect` lets them start what they need.
 ///
 /// Runs until Ctrl-C or SIGTERM. With nothing configured, a starter deck is served.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct UpArgs {
-    /// The address to listen on. Where other machines reach it everyone needs a token; the admin key is CAPDECK_ADMIN_KEY, or made once.
+    /// The address to listen on. On one that other machines reach, every client needs a token. The owner's key is CAPDECK_ADMIN_KEY, or
+    /// is made at the first start.
     #[arg(long, value_name = "HOST")]
     host: Option<String>,
     /// The port to listen on; 0 picks a free one. Default 7717.

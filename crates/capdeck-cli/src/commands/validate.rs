@@ -1,17 +1,20 @@
 //! `capdeck validate` and `schema`: definition files, checked the way a compiler checks, and the schemas of their formats.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use capdeck_definition::{
-    Backend, Deck, Diagnostic, DiagnosticSeverity, capability_file_schema, caplet_schema,
-    check_paths, cmp_schema, config_schema,
+    Backend, CONFIG_NAMES, Deck, Diagnostic, DiagnosticSeverity, capability_file_schema,
+    caplet_schema, check_paths, cmp_schema, config_schema,
 };
 use capdeck_host::Host;
 use serde_json::{Value, json};
 
 use crate::{
     args::{ChoiceRow, choice},
-    commands::{CommandContext, check::token_counter},
+    commands::{CommandContext, check::token_counter, connect::view_problems},
     errors::{CommandResult, ExitStatus},
     plain_text::counted,
     runtime::single_thread,
@@ -21,9 +24,9 @@ use crate::{
 /// What a CMP manifest should cost at most, without white space.
 const MANIFEST_TOKENS: usize = 50;
 
-/// Check definition files
+/// Check the files of a deck and say how to correct them
 ///
-/// Shows every problem with its place and a fix, also the parts of local descriptions (OpenAPI, GraphQL, Google Discovery)
+/// After editing a file, and in continuous integration. Shows every problem with its place and a fix, also the parts of local descriptions (OpenAPI, GraphQL, Google Discovery)
 /// that cannot be imported. Fails when there is an error; warnings only inform. Nothing is fetched.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ValidateArgs {
@@ -43,6 +46,9 @@ pub(crate) fn run(args: &ValidateArgs, context: &CommandContext<'_>) -> CommandR
     // Files can be checked where there is no deck at all; what they describe is then left to the connection.
     if let Some(host) = host {
         deck.diagnostics.extend(single_thread()?.block_on(left_out(&host, &deck)));
+        if args.paths.is_empty() {
+            deck.diagnostics.extend(unknown_in_views(&host, &deck));
+        }
     }
     let sizes = manifest_sizes(&deck);
     deck.diagnostics.extend(sizes);
@@ -125,6 +131,38 @@ async fn left_out(host: &Host, deck: &Deck) -> Vec<Diagnostic> {
     found
 }
 
+/// Names in views that the deck does not have.
+fn unknown_in_views(host: &Host, deck: &Deck) -> Vec<Diagnostic> {
+    let catalog = host.catalog();
+    let mut found = Vec::new();
+    for view in catalog.config().views.keys() {
+        for problem in view_problems(&catalog, view) {
+            let (file, line, column) = place_in_config(deck, &problem.name).unwrap_or_default();
+            found.push(Diagnostic {
+                file,
+                line,
+                column,
+                severity: DiagnosticSeverity::Error,
+                code: "unknown-in-view".to_owned(),
+                message: problem.message(view),
+                fix: Some(problem.fix()),
+            });
+        }
+    }
+    found
+}
+
+/// The config file that names something, with line and column.
+fn place_in_config(deck: &Deck, name: &str) -> Option<(PathBuf, u32, u32)> {
+    let files = deck.watched.iter().flat_map(|folder| CONFIG_NAMES.map(|file| folder.join(file)));
+    files.into_iter().find_map(|file| {
+        let text = fs::read_to_string(&file).ok()?;
+        let (number, line) = text.lines().enumerate().find(|(_, line)| line.contains(name))?;
+        let column = line.split(name).next().unwrap_or_default().chars().count();
+        Some((file, u32::try_from(number + 1).ok()?, u32::try_from(column + 1).ok()?))
+    })
+}
+
 fn summary(deck: &Deck) -> String {
     let count = |severity: DiagnosticSeverity| {
         deck.diagnostics.iter().filter(|found: &&Diagnostic| found.severity == severity).count()
@@ -142,7 +180,11 @@ fn summary(deck: &Deck) -> String {
 }
 
 /// Print the JSON Schema of a file format
+///
+/// For editors that check and complete such files while you write, and for programs that make them.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  capdeck schema config > capdeck.schema.json")]
 pub(crate) struct SchemaArgs {
     /// Which format.
     #[arg(value_parser = choice(SCHEMAS))]

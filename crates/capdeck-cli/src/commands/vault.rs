@@ -22,8 +22,8 @@ use crate::{
 command_table! {
     /// Store secrets, encrypted, and choose which capabilities may read them
     ///
-    /// A definition names an entry with `$vault:NAME`. It gets the value only after `capdeck vault grant`.
-    pub(crate) enum VaultCommand {
+    /// For keys and tokens that servers need, instead of writing them into files. A definition names an entry with `$vault:NAME`. It gets the value only after `capdeck vault grant`.
+    pub(crate) enum VaultCommand default List {
         Set(VaultSetArgs) => set,
         Get(VaultGetArgs) => get,
         List(VaultListArgs) => list,
@@ -106,7 +106,7 @@ const MAX_VALUE_INPUT_BYTES: u64 = 70_000;
 
 /// Save a value, replacing an earlier one
 ///
-/// The value is read from stdin, without the line break at its end, or typed where it is not shown. It is never an argument: those are
+/// The value is read from stdin, without the line break at its end, or typed without being shown. It is never an argument: those are
 /// visible to other programs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct VaultSetArgs {
@@ -163,7 +163,7 @@ fn set(args: &VaultSetArgs, context: &CommandContext<'_>) -> CommandResult {
     })
 }
 
-fn read_value(name: &str) -> Result<Secret, CommandFailure> {
+pub(super) fn read_value(name: &str) -> Result<Secret, CommandFailure> {
     let failed = |error: io::Error| {
         let message = format!("the value of `{name}` cannot be read: {error}");
         CommandFailure::request("NO_VALUE", message)
@@ -226,7 +226,7 @@ fn get(args: &VaultGetArgs, context: &CommandContext<'_>) -> CommandResult {
 }
 
 /// List entries and who may read them, without values
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct VaultListArgs {}
 
 fn list(_: &VaultListArgs, context: &CommandContext<'_>) -> CommandResult {
@@ -271,7 +271,7 @@ fn list(_: &VaultListArgs, context: &CommandContext<'_>) -> CommandResult {
     })
 }
 
-/// Forget a value
+/// Delete a value
 ///
 /// Its grants stay for the next value of this name; take them back with `capdeck vault revoke`.
 #[derive(Debug, clap::Args)]
@@ -355,9 +355,10 @@ fn revoke(args: &VaultRevokeArgs, context: &CommandContext<'_>) -> CommandResult
     context.printer.answer(&json!({ "revoked": items }), &format!("{id} can no longer read {name}"))
 }
 
-/// Make a new key and seal everything with it
+/// Replace the key and encrypt everything with the new one
 ///
-/// Values, grants and sign-ins are all sealed again, or nothing changes. Copies that were made before open only with the old key.
+/// After the key may have been read by others. All values, grants and sign-ins are encrypted again, or nothing changes. Backups that
+/// were made before need the old key.
 #[derive(Debug, clap::Args)]
 pub(crate) struct VaultRekeyArgs {
     /// Where to keep the new key; the place of the old one by default

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use capdeck_test::TestDirs;
+use capdeck_test::{FakeApi, FakeApiReply, TestDirs};
 use serde_json::json;
 
 use crate::{capdeck, json, run, shown};
@@ -65,6 +65,8 @@ fn every_kind_is_listed_after_it_was_added() {
         "project/package.json",
         r#"{"scripts": {"test": "node --test", "build:all": "tsc"}}"#,
     );
+    let api = FakeApi::start(|_| FakeApiReply::json(&json!({"openapi": "3.1.0"})));
+    let described = format!("{}/api.json", api.url());
     let cases: [(&str, &[&str], &str); 9] = [
         ("m1", &["mcp", "m1", "--command", "srv"], "mcp"),
         (
@@ -86,11 +88,7 @@ fn every_kind_is_listed_after_it_was_added() {
             &["openapi", "o1", "--spec", "api.yaml", "--base-url", "https://example.com"],
             "openapi",
         ),
-        (
-            "o2",
-            &["openapi", "o2", "--spec", "https://example.com/api.json", "--token-env", "T"],
-            "openapi",
-        ),
+        ("o2", &["openapi", "o2", "--spec", &described, "--token-env", "T"], "openapi"),
         ("g1", &["graphql", "g1", "--endpoint-url", "https://example.com/graphql"], "graphql"),
         (
             "d1",
@@ -213,4 +211,48 @@ fn a_printed_file_is_json_when_json_is_asked_for() {
     assert_eq!((&printed["id"], &printed["warnings"]), (&json!("lint"), &json!([])));
     assert!(printed["text"].as_str().unwrap().starts_with("---\nname: Lint\n"), "{printed}");
     assert!(!dirs.config().join("lint.md").exists());
+}
+
+#[test]
+fn a_command_line_after_two_dashes_is_the_server() {
+    let dirs = TestDirs::new();
+    let words =
+        ["add", "mcp", "notes", "--env", "DIR=/n", "--", "npx", "-y", "@example/notes", "--json"];
+    run(&dirs, &words).success();
+    let text = fs::read_to_string(dirs.config().join("notes.md")).unwrap();
+    let server = "mcpServer:\n  command: npx\n  args:\n  - -y\n  - \"@example/notes\"\n  - --json\n  env:\n    DIR: /n\n";
+    assert!(text.contains(server), "{text}");
+    let bare = run(&dirs, &["add", "mcp", "time", "--json"]);
+    let error = bare.json()["error"].clone();
+    assert_eq!(error["hint"], "as in: capdeck add mcp time -- uvx mcp-server-time");
+}
+
+#[test]
+fn what_import_and_get_take_is_sent_there() {
+    let dirs = TestDirs::new();
+    dirs.write("project/mcp.json", "{\"mcpServers\": {\"a\": {\"command\": \"x\"}}}");
+    for (words, hint) in [
+        (&["add", "cursor"][..], "use: capdeck import cursor"),
+        (&["add", "mcp.json"], "use: capdeck import mcp.json"),
+        (&["add", "owner/repo"], "use: capdeck get owner/repo"),
+        (
+            &["add", "https://x.test/openapi.json"],
+            "use: capdeck add openapi ID --spec https://x.test/openapi.json",
+        ),
+        (&["add", "npx", "-y", "x"], "use: capdeck add mcp ID -- npx"),
+        (&["add", "openapy", "x"], "did you mean `openapi`?"),
+        (
+            &["add", "mcp", "x", "--url", "https://x.test/openapi.json"],
+            "use: capdeck add openapi ID",
+        ),
+        (&["get", "cursor"], "use: capdeck import cursor"),
+        (&["get", "mcp.json"], "use: capdeck import mcp.json"),
+        (&["get", "./mcp.json"], "use: capdeck import ./mcp.json"),
+        (&["get", "https://x.test/api.yaml"], "use: capdeck add openapi ID --spec"),
+    ] {
+        let finished = capdeck(&dirs).args(words).arg("--json").run();
+        assert_eq!(finished.code, Some(2), "{words:?} {}", finished.stderr);
+        let error = finished.json()["error"].clone();
+        assert!(error["hint"].as_str().unwrap().starts_with(hint), "{words:?}: {error}");
+    }
 }

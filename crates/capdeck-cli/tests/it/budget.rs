@@ -20,6 +20,12 @@ fn costs_are_counted_per_mode() {
     assert!(cost("search") <= 350, "{item}");
     assert!(cost("onDemand") <= 200, "{item}");
     assert!(cost("codeMode") <= 600, "{item}");
+    let sums = ["capabilities", "tools", "direct"].map(|sum| budget[sum].as_u64().unwrap());
+    assert_eq!(sums, [1, 40, cost("direct")]);
+    let text = run(&dirs, &["budget"]).success().stdout;
+    let last = text.lines().last().unwrap();
+    assert!(last.starts_with("1 server, 40 tools: "), "{last}");
+    assert!(last.ends_with(&format!(" → {} tokens", budget["total"])), "{last}");
     let both = cost("search") + cost("codeMode");
     let total = budget["total"].as_u64().unwrap();
     assert!(total.abs_diff(both) <= 4, "the deck is offered by code and by search: {budget}");

@@ -230,3 +230,71 @@ fn printed_names_can_be_pasted_into_a_shell() {
         assert!(wrong.stderr.contains(&format!("call it as: {printed}{end}")), "{}", wrong.stderr);
     }
 }
+
+/// A tool is named as agents show it, with any of the marks they put in front.
+#[test]
+fn names_that_agents_show_are_understood() {
+    let dirs = with_fake();
+    let sent = |words: &[&str]| {
+        let called = run(&dirs, &[&["call"], words, &["a=1"]].concat()).success();
+        assert_eq!(called.stdout.trim(), r#"{"a":"1"}"#, "{words:?}");
+    };
+    for words in [
+        &["fake", "echo"][..],
+        &["fake.echo"],
+        &["fake__echo"],
+        &["mcp__capdeck__fake__echo"],
+        &["mcp_capdeck_fake__echo"],
+        &["capdeck.fake__echo"],
+        &["@fake.echo"],
+        &["echo"],
+    ] {
+        sent(words);
+    }
+    let near = run(&dirs, &["call", "fake__ecko"]);
+    assert_eq!((near.code, near.stdout.as_str()), (Some(1), ""));
+    assert!(near.stderr.contains("did you mean `echo`?"), "{}", near.stderr);
+    let which = run(&dirs, &["call", "fake", "a=1"]);
+    assert_eq!(which.code, Some(2));
+    assert!(which.stderr.starts_with("error: which tool of `fake`?\n"), "{}", which.stderr);
+}
+
+#[test]
+fn all_arguments_can_be_one_word() {
+    let dirs = with_fake();
+    dirs.write("project/args.json", r#"{"from": {"a": "file"}}"#);
+    let call = |words: &[&str]| run(&dirs, &[&["call", "fake", "echo"], words].concat()).success();
+    assert_eq!(call(&[r#"{"n": 1, "a": null}"#]).stdout.trim(), r#"{"n":1,"a":null}"#);
+    assert_eq!(call(&["@args.json"]).stdout.trim(), r#"{"from":{"a":"file"}}"#);
+    let typed = capdeck(&dirs).args(["call", "fake.echo", "-"]).stdin(r#"{"a": "typed"}"#);
+    assert_eq!(typed.run().success().stdout.trim(), r#"{"a":"typed"}"#);
+    assert_eq!(call(&[r#"{"a": 1}"#, "b:=[2]"]).stdout.trim(), r#"{"a":1,"b":[2]}"#);
+    let twice = run(&dirs, &["call", "fake", "echo", "{}", "--args", "{}"]);
+    assert_eq!(twice.code, Some(2));
+    assert!(twice.stderr.contains("given twice"), "{}", twice.stderr);
+}
+
+#[test]
+fn a_timeout_is_written_with_its_unit() {
+    let dirs = with_fake();
+    let finished = run(&dirs, &["call", "fake", "hang", "--timeout", "300ms", "--json"]);
+    assert_eq!(finished.json()["error"]["code"], "TOOL_CALL_TIMEOUT");
+    assert_eq!(run(&dirs, &["call", "fake", "hang", "--timeout", "soon"]).code, Some(2));
+}
+
+#[test]
+fn a_running_host_makes_the_call() {
+    let dirs = TestDirs::new();
+    let record = dirs.root().join("record.jsonl");
+    let plan = FakePlan { record: Some(record.clone()), ..FakePlan::default() };
+    dirs.write_config(&json!({"mcpServers": {"fake": plan.deck_entry()}}));
+    let _host = capdeck(&dirs).up(&[]);
+    for words in [&["fake", "echo"][..], &["mcp__capdeck__fake__echo"], &["fake.echo"]] {
+        let called = run(&dirs, &[&["call"], words, &["a=b"]].concat()).success();
+        assert_eq!(called.stdout.trim(), r#"{"a":"b"}"#);
+    }
+    let unknown = run(&dirs, &["call", "fake", "ecko"]);
+    assert!(unknown.stderr.contains("did you mean `echo`?"), "{}", unknown.stderr);
+    let text = fs::read_to_string(&record).unwrap();
+    assert_eq!(text.lines().filter(|line| line.contains("\"started\"")).count(), 1);
+}

@@ -1,9 +1,9 @@
 //! `capdeck check`.
 
-use capdeck_test::{FakePlan, TestDirs, fake::FakeFault};
+use capdeck_test::{FakeLauncher, FakePlan, TestDirs, fake::FakeFault};
 use serde_json::json;
 
-use crate::{json, run};
+use crate::{json, run, terminal::Terminal};
 
 #[test]
 fn every_capability_is_asked_and_one_failure_fails() {
@@ -50,4 +50,51 @@ fn an_unknown_id_is_unavailable() {
 fn the_starter_deck_answers_offline() {
     let dirs = TestDirs::new();
     assert_eq!(run(&dirs, &["check"]).code, Some(0));
+}
+
+#[test]
+fn the_time_of_a_start_is_the_one_asked_for_or_the_decks() {
+    let dirs = TestDirs::new();
+    let hanging = FakePlan { initialize: FakeFault::Hang, ..FakePlan::default() }.deck_entry();
+    dirs.write_config(&json!({
+        "options": {"startupTimeoutMs": 300},
+        "mcpServers": {"hanging": hanging},
+    }));
+    for (flags, limit) in [(&[][..], "300 ms"), (&["--timeout", "1"], "1000 ms")] {
+        let finished = run(&dirs, &[&["check", "hanging", "--json"], flags].concat());
+        let message = finished.json()["items"][0]["error"]["message"].clone();
+        let expected = format!("`hanging` did not finish its handshake within {limit}");
+        assert_eq!(message, json!(expected));
+    }
+    assert_eq!(run(&dirs, &["check", "--timeout", "0"]).code, Some(2));
+}
+
+#[test]
+fn a_launcher_has_time_to_install() {
+    let dirs = TestDirs::new();
+    let entry = |command: &str| json!({"name": "A", "description": "A server of this test", "command": command, "args": ["a"]});
+    dirs.write_config(&json!({"mcpServers": {"one": entry("npx"), "two": entry("./serve")}}));
+    let limit = |id: &str| json(&dirs, &["inspect", id])["backend"]["startupTimeoutMs"].clone();
+    assert_eq!((limit("one"), limit("two")), (json!(90_000), json!(10_000)));
+}
+
+#[test]
+fn a_terminal_shows_what_is_installed_and_a_pipe_does_not() {
+    let dirs = TestDirs::new();
+    let launcher = FakeLauncher::starting(dirs.root());
+    let entry = launcher.deck_entry(&FakePlan::default());
+    dirs.write_config(&json!({"mcpServers": {"fake": entry}}));
+    // A terminal of no known kind gets no line that changes.
+    let kind = [("TERM", "xterm".to_owned())];
+    let mut terminal = Terminal::start_with(&dirs, &["check", "fake"], &kind);
+    terminal.wait_for("installing @example/fake");
+    launcher.open_gate();
+    let (code, stdout) = terminal.end();
+    assert_eq!(code, Some(0));
+    assert!(stdout.contains("available"), "{stdout}");
+
+    let opening = std::thread::spawn(move || launcher.open_gate());
+    let finished = run(&dirs, &["check", "fake"]).success();
+    opening.join().unwrap();
+    assert_eq!(finished.stderr, "");
 }

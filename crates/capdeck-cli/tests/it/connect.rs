@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::symlink, path::PathBuf};
 use capdeck_test::{CapdeckRun, TestDirs};
 use serde_json::{Value, json};
 
-use crate::{capdeck, json as run_json, shown};
+use crate::{capdeck, json as run_json, shown, terminal::Terminal};
 
 /// The binary with itself on the `PATH`, in a project.
 fn at_home(dirs: &TestDirs) -> CapdeckRun {
@@ -206,7 +206,7 @@ const SERVERS: &str = r#"{
   "mcpServers": {
     "git hub": { "command": "gh-mcp", "args": ["--read"], "env": { "GH_TOKEN": "canary-4711", "MODE": "x" }, "autoApprove": [] },
     "docs": { "url": "https://docs.example.com/mcp" }, // the manual
-    "asks": { "command": "x", "args": ["${input:y}"] },
+    "asks": { "command": "x", "args": ["${command:y}"] },
     "capdeck": { "command": "capdeck", "args": ["serve"] }
   }
 }
@@ -221,9 +221,12 @@ fn servers_of_an_agent_are_taken_over_without_their_secrets() {
     exit 1
     --- stdout
     --- stderr
-    Would import git hub → [ROOT]/config/git-hub.md, with GIT_HUB_GH_TOKEN in the vault; not imported: autoApprove
+    Read [ROOT]/home/.cursor/mcp.json: 4 servers
+    Would import git hub → [ROOT]/config/git-hub.md
+      in the vault: GIT_HUB_GH_TOKEN
+      not imported: autoApprove (which calls need approval is set by `policy` in the config)
     Would import docs → [ROOT]/config/docs.md
-    asks: not imported: it uses `input`, which only the client knows
+    asks: not imported: it uses `command`, which only the client knows
     ");
     assert_eq!(fs::read_dir(dirs.config()).unwrap().count(), 0);
 
@@ -288,4 +291,132 @@ fn servers_that_were_replaced_come_back() {
     assert!(!text.contains("gh-mcp") && !text.contains("docs.example.com"), "{text}");
     at_home(&dirs).args(["disconnect", "cursor"]).run().success();
     assert_eq!(fs::read_to_string(&file).unwrap(), servers);
+}
+
+#[test]
+fn an_entry_limits_its_agent_and_is_not_widened_unasked() {
+    let dirs = TestDirs::new();
+    dirs.write("config/config.yaml", "mcpServers:\n  github: { command: x }\n  time: { command: y }\nviews:\n  reader: { capabilities: [github] }\n  bad: { capabilities: [gitub], tools: [time.now] }\n");
+    let file = dirs.home().join(".cursor/mcp.json");
+    let args = || {
+        let value: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+        value["mcpServers"]["capdeck"]["args"].clone()
+    };
+    at_home(&dirs)
+        .args(["connect", "cursor", "--only", "github,time", "--exposure", "search"])
+        .run()
+        .success();
+    assert_eq!(args(), json!(["serve", "--only", "github,time", "--exposure", "search"]));
+    let refused = at_home(&dirs).args(["connect", "cursor"]).run();
+    insta::assert_snapshot!(shown(&dirs, &refused), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    error: the entry `capdeck` in `[ROOT]/home/.cursor/mcp.json` has what the new one would not: --only github,time, --exposure search
+    --- [ROOT]/home/.cursor/mcp.json
+    +++ [ROOT]/home/.cursor/mcp.json
+    @@ -2,7 +2,7 @@
+       "mcpServers": {
+         "capdeck": {
+           "command": "capdeck",
+    -      "args": ["serve", "--only", "github,time", "--exposure", "search"]
+    +      "args": ["serve"]
+         }
+       }
+     }
+    hint: repeat those flags to keep them, or replace the entry with --force
+    "#);
+    at_home(&dirs).args(["connect", "cursor", "--view", "reader", "--force"]).run().success();
+    assert_eq!(args(), json!(["serve", "--view", "reader"]));
+    // A key that was added by hand stays.
+    let text = fs::read_to_string(&file)
+        .unwrap()
+        .replace("\"command\"", "\"env\": { \"A\": \"1\" },\n      \"command\"");
+    fs::write(&file, &text).unwrap();
+    let refused = at_home(&dirs).args(["connect", "cursor", "--view", "reader", "--json"]).run();
+    assert_eq!(refused.json()["error"]["details"]["lost"], json!(["env"]));
+    assert_eq!(fs::read_to_string(&file).unwrap(), text);
+    for (words, code, hint) in [
+        (&["--view", "readr"][..], "USAGE", "did you mean `reader`?"),
+        (&["--view", "bad"], "VIEW_INVALID", "did you mean `github`?"),
+        (&["--only", "gitub"], "SERVER_NOT_FOUND", "did you mean `github`?"),
+        (&["--url", "http://h:1", "--only", "a,b"], "USAGE", "make a view"),
+        (&["--url", "http://h:1", "--exposure", "search"], "USAGE", "options.exposure"),
+    ] {
+        let refused = at_home(&dirs).args(["connect", "windsurf", "--json"]).args(words).run();
+        let error = refused.json()["error"].clone();
+        assert_eq!(error["code"], code, "{words:?}: {error}");
+        assert!(error["hint"].as_str().unwrap().contains(hint), "{words:?}: {error}");
+    }
+    at_home(&dirs)
+        .args(["connect", "windsurf", "--url", "http://h:1", "--view", "any"])
+        .run()
+        .success();
+    let text = fs::read_to_string(dirs.home().join(".codeium/windsurf/mcp_config.json")).unwrap();
+    assert!(text.contains("http://h:1/views/any/mcp"), "{text}");
+}
+
+#[test]
+fn every_entry_of_every_project_goes_at_once() {
+    let dirs = TestDirs::new();
+    let before = "{\n  \"mcpServers\": {}\n}\n";
+    let file = dirs.write("home/.cursor/mcp.json", before);
+    dirs.write("other/.git/HEAD", "");
+    let other = dirs.root().join("other");
+    at_home(&dirs).args(["connect", "cursor", "codex", "claude-code"]).run().success();
+    at_home(&dirs).args(["connect", "cursor", "--name", "second"]).run().success();
+    at_home(&dirs)
+        .args(["connect", "claude-code", "--project", other.to_str().unwrap()])
+        .run()
+        .success();
+    assert!(other.join(".mcp.json").exists() && dirs.project().join(".mcp.json").exists());
+    let gone = at_home(&dirs).args(["disconnect", "--all", "--json"]).run().success().json();
+    assert_eq!(gone["items"].as_array().unwrap().len(), 5, "{gone}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), before);
+    assert!(!other.join(".mcp.json").exists() && !dirs.project().join(".mcp.json").exists());
+    assert!(!dirs.home().join(".codex").exists());
+    let again = at_home(&dirs).args(["disconnect", "--all"]).run().success();
+    assert!(again.stderr.contains("No agent is connected"), "{}", again.stderr);
+}
+
+#[test]
+fn without_a_name_the_installed_agents_are_offered() {
+    let dirs = TestDirs::new();
+    fs::create_dir_all(dirs.project().join(".git")).unwrap();
+    fs::create_dir_all(dirs.home().join(".codex")).unwrap();
+    dirs.write("home/.cursor/mcp.json", SERVERS);
+    let listed = at_home(&dirs).args(["connect"]).run();
+    insta::assert_snapshot!(shown(&dirs, &listed), @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: name the agents
+    installed here:
+      cursor  connected, [ROOT]/home/.cursor/mcp.json
+      codex   [ROOT]/home/.codex/config.toml
+    hint: capdeck connect codex
+    ");
+    let listed = at_home(&dirs).args(["import"]).run();
+    insta::assert_snapshot!(shown(&dirs, &listed), @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: name the agents
+    installed here:
+      cursor  3 servers: git hub, docs, asks
+    hint: capdeck import cursor
+    ");
+    let mut terminal = Terminal::start(&dirs, &["connect"]);
+    terminal.wait_for("Which ones to connect?");
+    terminal.answer("nope");
+    terminal.wait_for("there is no agent `nope`");
+    terminal.wait_for("[codex] ");
+    terminal.answer("all");
+    assert_eq!(terminal.end().0, Some(0));
+    assert!(dirs.home().join(".codex/config.toml").exists());
+    let mut terminal = Terminal::start(&dirs, &["import"]);
+    terminal.wait_for("[cursor] ");
+    terminal.answer("cursor");
+    assert_eq!(terminal.end().0, Some(1), "one server cannot be imported");
+    assert!(dirs.config().join("docs.md").exists());
 }

@@ -113,3 +113,59 @@ fn what_up_would_not_start_with_is_an_error() {
     dirs.write_config(&json!({"serve": {"trustedProxies": ["nowhere"]}}));
     find(&dirs, ("CAPDECK_PORT", "0"));
 }
+
+/// Agents that are connected are named; what of earlier set-ups is in the way has a next step.
+#[test]
+fn agents_and_their_old_entries_are_named() {
+    let dirs = TestDirs::new();
+    let bin = env!("CARGO_BIN_EXE_capdeck");
+    dirs.write(
+        "home/.cursor/mcp.json",
+        json!({"mcpServers": {
+            "capdeck": {"command": bin, "args": ["serve"]},
+            "github": {"command": "npx", "args": ["-y", "server-github"]},
+        }})
+        .to_string(),
+    );
+    dirs.write(
+        "home/.codex/config.toml",
+        "[mcp_servers.capdeck]\ncommand = \"/nowhere/capdeck\"\nargs = [\"serve\", \"--config\", \"/no/such/deck\"]\n",
+    );
+    dirs.write(
+        "home/.gemini/settings.json",
+        json!({"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}})
+            .to_string(),
+    );
+    let report = json(&dirs, &["doctor"]);
+    let found = messages(&report, "ok");
+    let agents = found.iter().find(|message| message.starts_with("agents: ")).unwrap();
+    assert!(agents.contains("connected: cursor, codex"), "{agents}");
+    assert!(agents.contains("gemini-cli (1 server of its own)"), "{agents}");
+    let items = report["items"].as_array().unwrap();
+    for (message, fix) in [
+        ("cursor has 1 server beside capdeck: github", "capdeck import cursor --replace"),
+        ("codex starts /nowhere/capdeck, which is not there", "capdeck connect codex"),
+        ("codex starts capdeck with --config /no/such/deck", "capdeck connect codex"),
+    ] {
+        let found =
+            items.iter().find(|item| item["message"].as_str().unwrap().starts_with(message));
+        let found = found.unwrap_or_else(|| panic!("{message}: {report:#}"));
+        assert_eq!((&found["status"], &found["fix"]), (&json!("warning"), &json!(fix)));
+    }
+}
+
+#[test]
+fn live_asks_every_capability() {
+    let dirs = TestDirs::new();
+    dirs.write("config/echo.md", echo_file("Echo"));
+    dirs.write_config(&json!({"mcpServers": {
+        "gone": {"name": "Gone", "description": "A server that is not there.", "command": "no-such-program-here"},
+    }}));
+    let finished = capdeck(&dirs).args(["doctor", "--live", "--json"]).run();
+    assert_eq!(finished.code, Some(1));
+    let report = finished.json();
+    let ok = messages(&report, "ok");
+    assert!(ok.iter().any(|message| message.starts_with("live: echo answers: 1 tool, ")), "{ok:?}");
+    let errors = messages(&report, "error");
+    assert!(errors.iter().any(|message| message.starts_with("live: gone: ")), "{errors:?}");
+}

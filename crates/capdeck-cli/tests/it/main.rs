@@ -7,10 +7,12 @@
 )]
 
 mod add;
+mod add_openapi;
 mod approvals;
 mod artifacts;
 mod attach;
 mod attach_passage;
+mod audit;
 mod auth;
 mod backup;
 mod budget;
@@ -33,6 +35,7 @@ mod connect;
 mod doctor;
 mod documents;
 mod guardian;
+mod import;
 mod init;
 mod install;
 mod list;
@@ -49,6 +52,7 @@ mod real_files;
 mod reference;
 mod refusals;
 mod reload_in_call;
+mod remove;
 mod run;
 mod runs;
 mod search;
@@ -62,6 +66,7 @@ mod stale;
 mod terminal;
 mod traces;
 mod trust;
+mod uninstall;
 mod up;
 mod usage;
 mod validate;

@@ -58,6 +58,7 @@ fn packages_come_from_a_folder() {
       + runs echo $input.text
       + changes through echo.say
     wrote [ROOT]/config/echo.md
+    This replaces the starter deck (`authoring`, `machine`); bring it back with: capdeck init --starter
     ");
     assert_eq!(run(&dirs, &["call", "echo", "say", "text=hi"]).success().stdout, "hi\n");
     let again = json(&dirs, &["get", "./shared"]);
@@ -137,8 +138,8 @@ fn edits_are_never_lost() {
     run(&dirs, &["update", "--force"]).success();
     assert!(fs::read_to_string(dirs.config().join("echo.md")).unwrap().contains("Tells"));
     dirs.write("config/own.md", &edited);
-    let refused = run(&dirs, &["remove", "own"]);
-    assert!(refused.stderr.contains("`own` is not a package"), "{}", refused.stderr);
+    let removed = run(&dirs, &["remove", "own"]).success();
+    assert!(removed.stderr.contains("undo: capdeck remove --undo own"), "{}", removed.stderr);
 }
 
 #[test]

@@ -11,7 +11,9 @@ const INTRODUCTION: &str = "# The command line
 Written from the binary's own help by `crates/capdeck-cli/tests/it/reference.rs`; run that test with `CAPDECK_UPDATE_DOCS=1` after a change.
 
 Stdout is data, stderr is for people. Every command that prints data takes `--json`: one JSON value, listings as
-`{\"items\": […], \"nextCursor\"?: …}`, errors as `{\"error\": {\"code\", \"message\", \"hint\"?, \"details\"?}}`.
+`{\"items\": […], \"nextCursor\"?: …}`, errors as `{\"error\": {\"code\", \"message\", \"hint\"?, \"details\"?}}`. Names in JSON are in
+camelCase; entries of capsules and their audit have the names of their files. `capdeck audit` alone (`capdeck log`) prints one
+object per line, so that it can be followed.
 
 | exit code | meaning |
 |---|---|
@@ -20,6 +22,7 @@ Stdout is data, stderr is for people. Every command that prints data takes `--js
 | 2 | wrong usage, or a set-up that cannot be read |
 | 3 | sign-in needed |
 | 4 | another client changed the entry of the capsule first |
+| 130 | ended with Ctrl-C; servers (`up`, `serve`, `attach`) end with 0 |
 | 255 | a bug in capdeck |
 
 | variable | meaning |
@@ -65,8 +68,9 @@ fn the_reference_is_current() {
 
 fn reference() -> String {
     let dirs = TestDirs::new();
-    let mut text = format!("{INTRODUCTION}\n## capdeck\n\n{}", block(&help(&dirs, &[])));
-    for command in commands(&help(&dirs, &[])) {
+    let all = run(&dirs, &["help", "--all"]).success().stdout;
+    let mut text = format!("{INTRODUCTION}\n## capdeck\n\n{}", block(&all));
+    for command in grouped_commands(&all) {
         let whole = help(&dirs, &[&command]);
         text.push_str(&format!("\n## capdeck {command}\n\n{}", block(&own_part(&whole))));
         for inner in commands(&whole) {
@@ -96,6 +100,15 @@ fn block(text: &str) -> String {
     format!("```text\n{}\n```\n", text.trim_end())
 }
 
+/// The names under the headings of `capdeck help --all`.
+fn grouped_commands(help: &str) -> Vec<String> {
+    let listed = help.lines().skip(1).take_while(|line| *line != "Options:");
+    listed
+        .filter_map(|line| Some(line.strip_prefix("  ")?.split([' ', ',']).next()?.to_owned()))
+        .filter(|name| name != "help")
+        .collect()
+}
+
 /// The names under `Commands:`.
 fn commands(help: &str) -> Vec<String> {
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
@@ -107,17 +120,8 @@ fn commands(help: &str) -> Vec<String> {
         .collect()
 }
 
-/// A command's help without the options that every command has.
+/// A command's help without the line about the options that every command has.
 fn own_part(help: &str) -> String {
-    let mut inside = false;
-    let mut kept = Vec::new();
-    for line in help.lines() {
-        if !line.is_empty() && !line.starts_with(' ') {
-            inside = line == "Global options:";
-        }
-        if !inside {
-            kept.push(line);
-        }
-    }
-    kept.join("\n")
+    let (before, rest) = help.split_once("\n\nGlobal options: ").unwrap();
+    format!("{before}{}", rest.split_once('\n').map_or("", |(_, after)| after))
 }

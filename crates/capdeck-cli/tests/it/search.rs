@@ -1,9 +1,9 @@
 //! `capdeck search`.
 
-use capdeck_test::{FakePlan, TestDirs};
+use capdeck_test::{FakePlan, TestDirs, fake::FakeFault};
 use serde_json::json;
 
-use crate::{json, run, shown};
+use crate::{echo_file, json, run, shown};
 
 #[test]
 fn tools_are_found_by_what_they_do() {
@@ -78,4 +78,34 @@ fn what_could_not_be_searched_is_reported() {
     assert!(finished.stderr.contains("`gone` was not searched"), "{}", finished.stderr);
     let found = json(&dirs, &["search", "anything"]);
     assert_eq!(found["unavailable"][0]["capability"], "gone");
+}
+
+#[test]
+fn a_server_that_hangs_is_named_and_not_waited_for() {
+    let dirs = TestDirs::new();
+    let hanging = FakePlan { initialize: FakeFault::Hang, ..FakePlan::default() };
+    let mut entry = hanging.deck_entry();
+    entry["startupTimeoutMs"] = json!(600_000);
+    dirs.write_config(&json!({"mcpServers": {"silent": entry}}));
+    // The command ends by itself long before the server's own ten minutes.
+    let finished = run(&dirs, &["search", "anything"]);
+    assert_eq!(finished.code, Some(0));
+    let expected =
+        "`silent` was not searched: it is still starting; wait for it with: capdeck check silent";
+    assert!(finished.stderr.contains(expected), "{}", finished.stderr);
+    let found = json(&dirs, &["search", "anything"]);
+    assert_eq!(found["unavailable"][0]["status"], "starting");
+}
+
+#[test]
+fn a_search_ends_in_the_command_that_calls_the_first_tool() {
+    let dirs = TestDirs::new();
+    dirs.write("config/echo.md", echo_file("Echo"));
+    let found = run(&dirs, &["search", "says it"]).success();
+    assert!(
+        found.stderr.contains("call it with: capdeck call echo say text=…\n"),
+        "{}",
+        found.stderr
+    );
+    assert_eq!(run(&dirs, &["search", "says it", "--json"]).success().stderr, "");
 }

@@ -11,7 +11,7 @@ use std::{
 use capdeck_test::{FakePlan, TestDirs};
 use serde_json::{Value, json};
 
-use crate::{capdeck, echo_file, run};
+use crate::{capdeck, echo_file, run, terminal::Terminal};
 
 #[test]
 fn the_deck_is_served_until_stdin_ends() {
@@ -142,8 +142,27 @@ fn what_cannot_be_served_fails_at_once() {
     assert_eq!(refused.code, Some(1));
     assert!(refused.stderr.contains("capdeck sh quiet"), "{}", refused.stderr);
     assert_eq!(run(&dirs, &["serve", "--exposure", "telepathy"]).code, Some(2));
-    assert_eq!(run(&dirs, &["serve", "--only", "machine", "--exposure", "direct"]).code, Some(2));
+    let unknown = run(&dirs, &["serve", "--only", "quiet,quite"]);
+    assert!(unknown.stderr.contains("did you mean `quiet`?"), "{}", unknown.stderr);
     assert_eq!(run(&dirs, &["serve", "--only", "machine", "--view", "x"]).code, Some(2));
+}
+
+#[test]
+fn several_capabilities_can_be_all_that_is_served() {
+    let dirs = TestDirs::new();
+    for id in ["one", "two", "three"] {
+        dirs.write(format!("config/{id}.md"), echo_file(id));
+    }
+    let mut client = capdeck(&dirs).serve(&["--only", "one,two", "--exposure", "direct"]);
+    client.initialize();
+    let listed = client.request("tools/list", json!({}));
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["one__say", "two__say"]);
+    let refused =
+        client.request("tools/call", json!({"name": "three__say", "arguments": {"text": "x"}}));
+    assert!(refused.get("error").is_some() || refused["result"]["isError"] == true, "{refused}");
+    client.close();
 }
 
 #[test]
@@ -229,4 +248,17 @@ fn a_client_that_does_not_read_costs_little_and_does_not_hold_up_the_end() {
     stdout.read_to_string(&mut rest).unwrap();
     let whole: Vec<&str> = rest.split_inclusive('\n').filter(|line| line.ends_with('\n')).collect();
     assert!(whole.iter().all(|line| serde_json::from_str::<Value>(line).is_ok()));
+}
+
+#[test]
+fn a_person_who_types_serve_is_told_what_it_waits_for() {
+    let dirs = TestDirs::new();
+    let mut person = Terminal::start(&dirs, &["serve"]);
+    person.wait_for("waiting for an MCP client on stdin");
+    person.wait_for("capdeck connect");
+    person.interrupt();
+    person.end();
+    // A client's pipe is no terminal.
+    let piped = capdeck(&dirs).arg("serve").stdin("").run();
+    assert_eq!(piped.stderr, "");
 }

@@ -395,12 +395,12 @@ fn approvals_and_questions_reach_the_terminal() {
         let mut person = Terminal::start(&dirs, &["sh", "files", "remove", "--path", "x"]);
         person.wait_for("[y/N]");
         person.interrupt();
-        assert_eq!(person.end(), (Some(1), String::new()), "{how}");
+        assert_eq!(person.end(), (Some(130), String::new()), "{how}");
 
         let mut person = Terminal::start(&dirs, &["sh", "fake", "ask-elicitation"]);
         person.wait_for("name (string)");
         person.interrupt();
-        assert_eq!(person.end(), (Some(1), String::new()), "{how}");
+        assert_eq!(person.end(), (Some(130), String::new()), "{how}");
     });
 }
 
@@ -418,7 +418,7 @@ fn interrupting_a_command_cancels_the_call() {
     let person = Terminal::start(&dirs, &["sh", "fake", "hang"]);
     until(|| seen("\"tools/call\""));
     person.interrupt();
-    assert_eq!(person.end(), (Some(1), String::new()));
+    assert_eq!(person.end(), (Some(130), String::new()));
     until(|| seen("notifications/cancelled"));
 }
 

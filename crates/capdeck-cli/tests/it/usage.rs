@@ -29,6 +29,42 @@ fn help_is_a_command_too() {
 }
 
 #[test]
+fn help_has_groups_and_all_of_it_on_request() {
+    let dirs = TestDirs::new();
+    let (short, all) = (run(&dirs, &["help"]).success(), run(&dirs, &["help", "--all"]).success());
+    assert!(short.stdout.contains("\nStart:\n  import "), "{}", short.stdout);
+    for (command, on_first_page) in [("connect", true), ("artifacts", false)] {
+        let line = format!("\n  {command} ");
+        assert_eq!(short.stdout.contains(&line), on_first_page, "{}", short.stdout);
+        assert!(all.stdout.contains(&line), "{}", all.stdout);
+    }
+    let unknown = run(&dirs, &["help", "nope"]);
+    assert_eq!(unknown.code, Some(2));
+    assert!(unknown.stderr.contains("'nope'"), "{}", unknown.stderr);
+}
+
+#[test]
+fn a_command_that_lists_needs_no_word_for_it() {
+    let dirs = TestDirs::new();
+    for (words, same) in [
+        (&["pins"][..], &["pins", "list"][..]),
+        (&["auth"], &["auth", "status"]),
+        (&["runs"], &["runs", "list"]),
+        (&["artifacts"], &["artifacts", "list"]),
+        (&["approve"], &["approvals"]),
+        (&["vault"], &["vault", "list"]),
+        (&["cmp"], &["cmp", "list"]),
+        (&["capsule"], &["capsule", "list"]),
+        (&["ls"], &["list"]),
+    ] {
+        let (short, whole) = (run(&dirs, words).success(), run(&dirs, same).success());
+        assert_eq!((short.stdout, short.stderr), (whole.stdout, whole.stderr), "{words:?}");
+        let (short, whole) = (crate::json(&dirs, words), crate::json(&dirs, same));
+        assert_eq!(short, whole, "{words:?}");
+    }
+}
+
+#[test]
 fn a_mistake_is_exit_2_on_stderr() {
     let dirs = TestDirs::new();
     for words in
@@ -84,11 +120,11 @@ fn a_mistake_in_json_says_all_that_a_person_sees() {
             "invalid value 'nope' for '<FORMAT>' [possible values: caplet, config, capabilities, cmp]",
             "see: capdeck --help",
         ),
-        (&["lisst"], "unrecognized subcommand 'lisst'", "a similar subcommand exists: 'list'"),
+        (&["doctr"], "unrecognized subcommand 'doctr'", "a similar subcommand exists: 'doctor'"),
         (
-            &["audit"],
-            "'capdeck audit' requires a subcommand but one was not provided [subcommands: tail, query, verify, prune, help]",
-            "write it as: capdeck audit [OPTIONS] <COMMAND>",
+            &["add"],
+            "'capdeck add' requires a subcommand but one was not provided [subcommands: mcp, openapi, graphql, google-discovery, http, cli, help]",
+            "write it as: capdeck add [OPTIONS] <COMMAND>",
         ),
     ] {
         let words = [words, &["--json"]].concat();

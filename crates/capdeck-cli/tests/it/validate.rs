@@ -29,6 +29,25 @@ fn problems_are_shown_like_a_compilers() {
 }
 
 #[test]
+fn a_view_names_what_the_deck_has() {
+    let dirs = TestDirs::new();
+    dirs.write("config/github.md", echo_file("GitHub"));
+    dirs.write("config/config.yaml", "views:\n  reader:\n    capabilities: [gitub, git*]\n");
+    insta::assert_snapshot!(shown(&dirs, &run(&dirs, &["validate"])), @r"
+    exit 1
+    --- stdout
+    error[unknown-in-view]: the view `reader` names `gitub`, which the deck does not have
+     --> [ROOT]/config/config.yaml:3:20
+      |
+    3 |     capabilities: [gitub, git*]
+      |                    ^^^^^
+      = fix: did you mean `github`? Correct it in the config
+    --- stderr
+    1 error; 1 capability OK
+    ");
+}
+
+#[test]
 fn an_item_has_exactly_the_promised_members() {
     let dirs = TestDirs::new();
     let file = dirs.write("bad.md", "---\nname: A\ndescription: Ten letters and more.\nmcpServer:\n  command: x\n  nope: 1\n---\n");

@@ -3,7 +3,7 @@
 use capdeck_test::{FakePlan, TestDirs};
 use serde_json::json;
 
-use crate::{echo_file, json, run, shown};
+use crate::{capdeck, echo_file, json, run, shown};
 
 #[test]
 fn the_starter_deck_explains_itself() {
@@ -66,4 +66,46 @@ fn unknown_things_fail_with_a_suggestion() {
     assert_eq!(tool.code, Some(1));
     assert!(tool.stderr.contains("did you mean `now`?"), "{}", tool.stderr);
     assert_eq!(run(&dirs, &["why", "machine.now", "now"]).code, Some(2));
+}
+
+#[test]
+fn an_agent_sees_what_its_own_entry_gives_it() {
+    let dirs = TestDirs::new();
+    for id in ["echo", "loud", "other"] {
+        dirs.write(format!("config/{id}.md"), echo_file(id));
+        run(&dirs, &["tools", id]).success();
+    }
+    let config =
+        "policy:\n  - deny: { capability: loud }\nviews:\n  reader: { capabilities: [echo] }\n";
+    dirs.write("config/config.yaml", config);
+    let connect = |words: &[&str]| {
+        let line = capdeck(&dirs).args(["connect", "--force"]).args(words);
+        line.env("PATH", "/usr/bin:/bin").run().success();
+    };
+    let answer = |words: &[&str]| {
+        let shown = capdeck(&dirs).arg("why").args(words).arg("--json").run().success().json();
+        let because = shown["items"][0]["because"].as_str().unwrap_or_default().to_owned();
+        (shown["visible"].as_bool().unwrap(), because)
+    };
+    assert_eq!(answer(&["echo.say", "--for", "cursor"]), (false, String::new()));
+    connect(&["cursor", "--view", "reader"]);
+    connect(&["codex", "--only", "other", "--exposure", "direct"]);
+    connect(&["windsurf", "--only", "other"]);
+    connect(&["gemini-cli"]);
+    for (words, visible, because) in [
+        (&["echo.say", "--for", "cursor"][..], true, "from code, by `code_mode`, and by `search`"),
+        (&["other.say", "--for", "cursor"], false, "the view `reader` does not have it"),
+        (&["other", "--for", "codex"], true, "each tool listed as `other__<tool>`"),
+        (&["echo", "say", "--for", "codex"], false, "the client is given only `other`"),
+        (&["other.say", "--for", "windsurf"], true, "under its own name, as the only server"),
+        (&["echo.say", "--for", "windsurf"], false, "the client is given only `other`"),
+        (&["loud.say", "--for", "gemini-cli"], false, "denied by rule 1 of your policy"),
+    ] {
+        assert_eq!(answer(words), (visible, because.to_owned()), "{words:?}");
+    }
+    let text = run(&dirs, &["why", "other.say", "--for", "cursor"]).success();
+    let line = "Cursor does not see other.say: the view `reader` does not have it\n  entry  ";
+    assert!(text.stdout.starts_with(line), "{}", text.stdout);
+    let unknown = run(&dirs, &["why", "nope", "--for", "zed"]);
+    assert_eq!(unknown.code, Some(1));
 }

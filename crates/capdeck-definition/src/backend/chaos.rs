@@ -2,19 +2,19 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::is_default;
 
 /// Faults to inject. Every number is a probability from 0 to 1, drawn once for each request.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "Chaos")]
 pub struct ChaosConfig {
     /// The same seed gives the same faults in the same order. Without one they differ each time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
     /// How long each request waits before it is sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<ChaosDelay>,
     /// The request or its answer never arrives.
     #[serde(default, skip_serializing_if = "is_default")]

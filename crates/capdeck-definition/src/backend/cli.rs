@@ -4,6 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use serde_with::skip_serializing_none;
 
 use super::{
     action::{ActionSchemas, ActionText, ProgramCommand},
@@ -91,6 +92,7 @@ impl CliTools {
 }
 
 /// One command, offered as one tool. `$input.path` inside strings takes the caller's values.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields)]
@@ -101,18 +103,13 @@ pub struct CliAction {
     pub schemas: ActionSchemas,
     #[serde(flatten)]
     pub program: ProgramCommand,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub timeout_ms: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_output_bytes: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<CliOutput>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<CliAnnotations>,
     /// Run once before the first call; only a capability file can say so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
     pub init: Option<Box<CliCommand>>,
 }
@@ -135,15 +132,12 @@ pub enum CliOutputType {
 }
 
 /// What the author says the command does to the world.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CliAnnotations {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only_hint: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destructive_hint: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotent_hint: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_world_hint: Option<bool>,
 }

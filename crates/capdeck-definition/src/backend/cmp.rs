@@ -5,28 +5,27 @@ use std::path::PathBuf;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 use crate::CommandTemplate;
 
 /// One CMP tool. Each of its intents is one tool of the capability.
 ///
 /// Nothing in it refers to a variable or a secret: the format knows no such references.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CmpTool {
     pub domain: String,
     pub version: String,
     /// The executable, when it is not called like the tool.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binary: Option<String>,
     /// Domains of other tools that this one needs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requires: Vec<String>,
     /// The existing program that this tool only describes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wraps: Option<String>,
     /// The tool's own `bin` folder, first on the `PATH` of its commands.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bin: Option<PathBuf>,
     /// The manifest without white space, as an agent would read it.
     #[serde(skip)]
@@ -52,15 +51,14 @@ pub struct CmpIntent {
     pub idempotent: bool,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CmpParam {
     #[serde(rename = "type")]
     pub kind: CmpType,
     pub required: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The values allowed; for an array, of each of its items. Empty allows all.
     #[serde(default, rename = "enum", skip_serializing_if = "Vec::is_empty")]

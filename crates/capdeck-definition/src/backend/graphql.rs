@@ -3,6 +3,7 @@
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::{
     action::ActionText, number, openapi::OPERATION_CACHE_TTL_MS, request_settings::RequestSettings,
@@ -11,19 +12,17 @@ use super::{
 use crate::definition::id_pattern;
 
 /// A GraphQL endpoint whose schema comes from a file, a URL or introspection.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields)]
 pub struct GraphQlEndpoint {
     #[schemars(length(min = 1))]
     pub endpoint_url: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub schema_path: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub schema_url: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("const" = true))]
     pub introspection: Option<bool>,
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
@@ -40,7 +39,6 @@ pub struct GraphQlEndpoint {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub include_deprecated: bool,
     /// Offer a tool that takes any document.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query_tool: Option<GraphQlQueryTool>,
 }
 
@@ -74,17 +72,15 @@ impl GraphQlEndpoint {
 }
 
 /// One configured operation, offered as one tool.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields)]
 pub struct GraphQlOperation {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub document: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub document_path: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub operation_name: Option<String>,
     #[serde(flatten)]

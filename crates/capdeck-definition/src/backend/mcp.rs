@@ -3,26 +3,25 @@
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::{is_default, number};
 use crate::{BackendAuth, ChaosConfig, capability_file::ServerToolFilter};
 
-const STARTUP_TIMEOUT_MS: u64 = 10_000;
 const CALL_TIMEOUT_MS: u64 = 60_000;
 const TOOL_CACHE_TTL_MS: u64 = 30_000;
 
 /// An MCP server, started by `command` or reached at `url`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct McpServer {
     /// Downstream transport. Defaults to stdio with `command`, to http with `url`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<McpTransport>,
     /// Which protocol era to speak. `auto` asks the server once and remembers.
     #[serde(default, skip_serializing_if = "is_default")]
     pub protocol_era: ProtocolEra,
     /// Program to start for a stdio server.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub command: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -30,17 +29,15 @@ pub struct McpServer {
     /// Environment variables of the started program.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub env: IndexMap<String, String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub cwd: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub url: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<BackendAuth>,
-    #[serde(default = "number::<STARTUP_TIMEOUT_MS>")]
+    /// How long its start may take. Absent: 10 seconds, or as long as a launcher such as `npx` needs to install it, 90
+    /// seconds at least.
     #[schemars(range(min = 1))]
-    pub startup_timeout_ms: u64,
+    pub startup_timeout_ms: Option<u64>,
     #[serde(default = "number::<CALL_TIMEOUT_MS>")]
     #[schemars(range(min = 1))]
     pub call_timeout_ms: u64,
@@ -48,14 +45,11 @@ pub struct McpServer {
     #[serde(default = "number::<TOOL_CACHE_TTL_MS>")]
     pub tool_cache_ttl_ms: u64,
     /// Stop the server after this long without a call. Absent means it stays.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub idle_timeout_ms: Option<u64>,
     /// Which of its tools are offered. All of them when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<ToolFilter>,
     /// Faults to inject between the host and the server, for trying out what happens then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chaos: Option<ChaosConfig>,
 }
 
@@ -118,7 +112,7 @@ impl Default for McpServer {
             cwd: None,
             url: None,
             auth: None,
-            startup_timeout_ms: STARTUP_TIMEOUT_MS,
+            startup_timeout_ms: None,
             call_timeout_ms: CALL_TIMEOUT_MS,
             tool_cache_ttl_ms: TOOL_CACHE_TTL_MS,
             idle_timeout_ms: None,

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::{number, request_settings::RequestSettings};
 
@@ -9,14 +10,13 @@ use super::{number, request_settings::RequestSettings};
 pub(super) const OPERATION_CACHE_TTL_MS: u64 = 30_000;
 
 /// An API described by a document at `specPath` or `specUrl`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields)]
 pub struct OpenApiEndpoint {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub spec_path: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub spec_url: Option<String>,
     #[serde(flatten)]
@@ -24,14 +24,13 @@ pub struct OpenApiEndpoint {
 }
 
 /// An API described by a document at `discoveryPath` or `discoveryUrl`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields)]
 pub struct GoogleDiscoveryApi {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub discovery_path: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub discovery_url: Option<String>,
     #[serde(flatten)]

@@ -2,6 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+use strum::IntoStaticStr;
 
 use super::{is_default, number};
 use crate::{BackendAuth, GoogleDiscoveryApi, GraphQlEndpoint, HttpApi, OpenApiEndpoint};
@@ -13,6 +15,7 @@ const DEFAULT_RETRIES: u8 = 2;
 const MAX_CONCURRENCY: u16 = 16;
 
 /// What every HTTP block may say about its requests.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestSettings {
@@ -25,15 +28,12 @@ pub struct RequestSettings {
     #[serde(default, skip_serializing_if = "is_default")]
     pub network: NetworkAccess,
     /// How often a request that may be repeated is sent again after a passing failure. 2 when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 5))]
     pub retries: Option<u8>,
     /// How many requests run at once; others wait for their turn. 16 when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000))]
     pub max_concurrency: Option<u16>,
     /// How many requests are sent in any second or minute; others wait for their turn.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limit: Option<RateLimit>,
 }
 
@@ -86,8 +86,9 @@ pub struct RateLimit {
 }
 
 /// The stretch of time a rate is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum RatePeriod {
     Second,
     Minute,
@@ -95,10 +96,7 @@ pub enum RatePeriod {
 
 impl RatePeriod {
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Second => "second",
-            Self::Minute => "minute",
-        }
+        self.into()
     }
 }
 

@@ -27,7 +27,6 @@ struct GroupCommand<'a> {
     place: TextPosition,
 }
 
-/// The definitions of a file, with their places.
 pub(super) fn define(
     reading: &ParsedCapabilityFile,
     origin: &FileOrigin<'_>,

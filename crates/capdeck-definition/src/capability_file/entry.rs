@@ -19,7 +19,6 @@ pub(super) struct EntryReader<'a> {
 }
 
 impl EntryReader<'_> {
-    /// The part under a key.
     pub(super) fn below(&mut self, key: &str) -> EntryReader<'_> {
         EntryReader { what: self.what, node: self.node.child(key), findings: self.findings }
     }
@@ -34,7 +33,6 @@ impl EntryReader<'_> {
         self.findings.at(self.node.child(key).place)
     }
 
-    /// A problem of a key.
     pub(super) fn at_key(&mut self, key: &str) -> FindingPlace<'_> {
         self.findings.at(self.node.key_place(key))
     }

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use strum::{EnumString, IntoStaticStr, VariantNames};
 
 use super::{
     entry::EntryReader,
@@ -36,7 +37,8 @@ pub enum HookEvent {
 }
 
 /// An event that every agent knows under some name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EnumString, IntoStaticStr, VariantNames)]
+#[strum(serialize_all = "camelCase")]
 pub enum AgentEvent {
     SessionStart,
     SessionEnd,
@@ -57,33 +59,13 @@ pub enum AgentEvent {
 }
 
 impl AgentEvent {
-    /// Every event with its name as files write it, in the order they are documented.
-    const NAMES: [(Self, &'static str); 16] = [
-        (Self::SessionStart, "sessionStart"),
-        (Self::SessionEnd, "sessionEnd"),
-        (Self::UserPromptSubmit, "userPromptSubmit"),
-        (Self::BeforeTool, "beforeTool"),
-        (Self::AfterTool, "afterTool"),
-        (Self::AfterToolFailure, "afterToolFailure"),
-        (Self::BeforeShell, "beforeShell"),
-        (Self::AfterShell, "afterShell"),
-        (Self::BeforeFileRead, "beforeFileRead"),
-        (Self::AfterFileEdit, "afterFileEdit"),
-        (Self::BeforeMcpCall, "beforeMcpCall"),
-        (Self::AfterMcpCall, "afterMcpCall"),
-        (Self::SubagentStart, "subagentStart"),
-        (Self::SubagentStop, "subagentStop"),
-        (Self::PreCompact, "preCompact"),
-        (Self::Stop, "stop"),
-    ];
-
     /// The name as files write it.
     pub fn as_str(self) -> &'static str {
-        Self::NAMES.iter().find(|(event, _)| *event == self).map_or("", |(_, name)| name)
+        self.into()
     }
 
     pub fn find(name: &str) -> Option<Self> {
-        Self::NAMES.into_iter().find(|(_, known)| *known == name).map(|(event, _)| event)
+        name.parse().ok()
     }
 }
 
@@ -144,9 +126,9 @@ impl HookShape {
         let what = entry.what;
         entry.skip_unsafe_id(is_safe_id(&self.id))?;
         let Some(event) = HookEvent::read(&self.on) else {
-            let names = AgentEvent::NAMES.map(|(_, name)| name);
+            let names = AgentEvent::VARIANTS;
             let otherwise = format!("use one of {}, or `provider:event`", names.join(", "));
-            let fix = did_you_mean(&self.on, names, otherwise);
+            let fix = did_you_mean(&self.on, names.iter().copied(), otherwise);
             let message = format!("{what} has an unknown event, so it is skipped");
             entry.at("on").warning("unknown-value", message, fix);
             return None;

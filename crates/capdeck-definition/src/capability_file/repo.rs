@@ -3,10 +3,13 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 // Where a repository is hosted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[derive(IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum GitHost {
     GitHub,
     GitLab,
@@ -57,10 +60,7 @@ pub enum RepoReferenceError {
 impl GitHost {
     /// The name as files write it.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::GitHub => "github",
-            Self::GitLab => "gitlab",
-        }
+        self.into()
     }
 }
 

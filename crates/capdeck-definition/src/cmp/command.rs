@@ -57,7 +57,6 @@ impl CommandTemplate {
         Ok(template)
     }
 
-    /// The command as written.
     pub fn text(&self) -> &str {
         &self.text
     }

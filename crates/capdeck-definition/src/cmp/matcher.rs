@@ -16,6 +16,7 @@ use std::collections::BTreeSet;
 
 use regex::{Regex, RegexBuilder};
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 
 pub use evidence::MatchDoubt;
 
@@ -56,17 +57,15 @@ pub enum MatchKind {
 }
 
 /// An intent that fits, or a tool whose summary does.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct IntentHit {
     pub capability: String,
     /// The intent, by its tool name; none when only the summary fits.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub intent: Option<String>,
     pub kind: MatchKind,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
     /// Why the intent is not selected although it fits.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub doubt: Option<MatchDoubt>,
 }
 

@@ -12,8 +12,10 @@ pub(crate) fn parse(text: &str) -> Result<ValueNode, Diagnostic> {
     let places = PositionTable::new(text);
     let mut budget = MAX_NODES;
     let root: &RawValue = serde_json::from_str(text).map_err(|error| {
-        let place = places.of_error(&error);
-        syntax_error(&error).at(place)
+        places.trailing_comma(&error).unwrap_or_else(|| {
+            let place = places.of_error(&error);
+            syntax_error(&error).at(place)
+        })
     })?;
     read(root.get(), &places, 0, &mut budget)
 }
@@ -133,11 +135,28 @@ impl<'a> PositionTable<'a> {
         TextPosition { line: number(line), column: number(column + 1) }
     }
 
-    /// Where `serde_json` stopped. It counts bytes, and names the end of a line that is not there as column 0 of the next.
-    fn of_error(&self, error: &serde_json::Error) -> TextPosition {
+    /// The byte where `serde_json` stopped, and the start of its line. It counts bytes, and names the end of a line that is
+    /// not there as column 0 of the next.
+    fn offset_of_error(&self, error: &serde_json::Error) -> (usize, usize) {
         let start = self.line_starts.get(error.line().saturating_sub(1)).copied();
         let start = start.unwrap_or(self.text.len());
-        let offset = (start + error.column().saturating_sub(1)).min(self.text.len());
+        ((start + error.column().saturating_sub(1)).min(self.text.len()), start)
+    }
+
+    /// The most common mistake in JSON that people write, by its name and at its place.
+    fn trailing_comma(&self, error: &serde_json::Error) -> Option<Diagnostic> {
+        let (offset, _) = self.offset_of_error(error);
+        let before = self.text.get(..offset)?.trim_end();
+        let rest = self.text.get(offset..)?.trim_start();
+        let bracket = rest.chars().next().filter(|first| matches!(first, '}' | ']'))?;
+        let comma = before.get(before.strip_suffix(',')?.len()..)?;
+        let message = format!("the JSON cannot be read: there is a comma before `{bracket}`");
+        let fix = "remove this comma: JSON has none after the last member";
+        Some(Diagnostic::error("invalid-json", message, fix).at(self.position_of(comma)))
+    }
+
+    fn of_error(&self, error: &serde_json::Error) -> TextPosition {
+        let (offset, start) = self.offset_of_error(error);
         let column = self.characters_before(offset) - self.characters_before(start);
         TextPosition { line: number(error.line().max(1)), column: number(column + 1) }
     }
@@ -205,6 +224,24 @@ mod tests {
         ] {
             let found = parse(text).unwrap_err();
             assert_eq!((found.line, found.column), (line, column), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_comma_after_the_last_member_is_named() {
+        for (text, column) in [
+            (r#"{"a": 1,}"#, 8),
+            (r#"{"é": [1, 2, ] }"#, 12),
+            (r#"{"a": {"b": null , } }"#, 18),
+            ("[1,\n]", 3),
+        ] {
+            let found = parse(text).unwrap_err();
+            assert!(found.message.contains("there is a comma before `"), "{text}: {found:?}");
+            assert_eq!((found.line, found.column), (1, column), "{text}");
+        }
+        for text in [r#"{"a": ,}"#, "[,]", r#"{"a" 1}"#] {
+            let found = parse(text).unwrap_err();
+            assert!(!found.message.contains("comma before"), "{text}: {found:?}");
         }
     }
 

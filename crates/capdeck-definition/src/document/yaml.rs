@@ -40,7 +40,7 @@ fn parse_here(text: &str) -> Result<ValueNode, Diagnostic> {
         reject_unsupported_tags: true,
         with_snippet: false,
     };
-    serde_saphyr::from_str_with_options(text, options).map_err(|error| syntax_error(&error))
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| syntax_error(&error, text))
 }
 
 /// Levels for which any thread has enough stack.
@@ -155,14 +155,22 @@ fn place_of(location: Location) -> TextPosition {
     }
 }
 
-fn syntax_error(error: &Error) -> Diagnostic {
+/// The line that an error is about begins with a tab, which YAML does not take as indentation.
+fn is_indented_by_tab(text: &str, place: TextPosition) -> bool {
+    let line = usize::try_from(place.line).ok().and_then(|line| line.checked_sub(1));
+    let line = line.and_then(|line| text.lines().nth(line)).unwrap_or_default();
+    let indentation = line.len() - line.trim_start_matches([' ', '\t']).len();
+    line.get(..indentation).is_some_and(|start| start.contains('\t'))
+}
+
+fn syntax_error(error: &Error, text: &str) -> Diagnostic {
     let place = error.location().map(place_of).unwrap_or_default();
     let mut cause = error.without_snippet();
     while let Error::AliasError { error, .. } = cause {
         cause = error.without_snippet();
     }
-    let text = UserMessageFormatter.format_message(cause).into_owned();
-    let detail = text.lines().next().unwrap_or_default().trim_end_matches('.');
+    let message = UserMessageFormatter.format_message(cause).into_owned();
+    let detail = message.lines().next().unwrap_or_default().trim_end_matches('.');
     let diagnostic = match cause {
         Error::DuplicateMappingKey { key, .. } => {
             let key = key.as_deref().unwrap_or("?");
@@ -180,6 +188,11 @@ fn syntax_error(error: &Error) -> Diagnostic {
             "document-too-complex",
             "the YAML is nested or repeated beyond what is read",
             "use fewer aliases and less nesting",
+        ),
+        _ if is_indented_by_tab(text, place) => Diagnostic::error(
+            "invalid-yaml",
+            "the YAML cannot be read: this line is indented with a tab",
+            "indent it with spaces",
         ),
         _ => Diagnostic::error(
             "invalid-yaml",

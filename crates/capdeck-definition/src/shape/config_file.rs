@@ -110,6 +110,12 @@ pub(crate) struct HostOptions {
     /// How long a listing waits for tools that are not known yet.
     #[schemars(range(min = 1))]
     pub(crate) exposure_discovery_timeout_ms: Option<u64>,
+    /// How long a search waits for tools that are not known yet. Later ones are in the next search.
+    #[schemars(range(min = 1))]
+    pub(crate) search_discovery_timeout_ms: Option<u64>,
+    /// How long the start of a server may take that has no `startupTimeoutMs` of its own.
+    #[schemars(range(min = 1))]
+    pub(crate) startup_timeout_ms: Option<u64>,
     /// How many capabilities are asked for their tools at once.
     #[schemars(range(min = 1, max = 32))]
     pub(crate) exposure_discovery_concurrency: Option<u32>,

@@ -6,8 +6,8 @@ use std::{fs, path::PathBuf};
 
 use capdeck_install::{
     AgentClient, ClientEntryChange, ClientEntryRecords, ClientEntryTarget, ClientFolders,
-    ClientServerEntry, ConnectError, DocumentStep, EntryPresence, LaunchTarget, OverwritePolicy,
-    import_server, keys, plan_connect, plan_disconnect, presence,
+    ClientInputs, ClientServerEntry, ConnectError, DocumentStep, EntryPresence, LaunchTarget,
+    OverwritePolicy, import_server, keys, plan_connect, plan_disconnect, presence,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -116,7 +116,10 @@ impl AgentConfigEditor {
         };
         assert_eq!(document.text().as_bytes(), self.before, "the text is not the file's");
         let servers = self.target.client.servers(&document);
-        let taken = servers.iter().filter(|server| import_server(server).is_ok()).count();
+        let taken = servers
+            .iter()
+            .filter(|server| import_server(server, &ClientInputs::default()).is_ok())
+            .count();
         // An entry that leads to Capdeck is ours even if another program wrote it, so taking it back leads to a file without it.
         if presence(&self.target, &self.records).unwrap() == EntryPresence::Ours {
             self.disconnect();

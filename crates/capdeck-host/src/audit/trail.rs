@@ -2,10 +2,11 @@
 
 use std::{
     fs::{self, File},
-    io::{self, BufRead as _, BufReader},
+    io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom},
     path::{Path, PathBuf},
 };
 
+use capdeck_backend::ErrorCode;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -85,24 +86,105 @@ impl TrailFilter {
     }
 }
 
-impl Host {
-    /// Returns the latest matching lines, latest first. Blocks.
-    pub fn trail(&self, filter: &TrailFilter, most: usize) -> io::Result<Vec<TrailLine>> {
-        let folder = self.settings().state_dir.join("audit");
+/// The audit trail of a state folder, for readers without a host.
+#[derive(Debug, Clone)]
+pub struct CallTrail {
+    folder: PathBuf,
+}
+
+/// The lines that are written from now on.
+#[derive(Debug)]
+pub struct TrailFollower {
+    trail: CallTrail,
+    /// The file that was read last, and how far.
+    read: Option<(PathBuf, u64)>,
+}
+
+impl CallTrail {
+    pub fn new(state_dir: &Path) -> Self {
+        Self { folder: state_dir.join("audit") }
+    }
+
+    /// Returns the latest lines that fit, latest first. Older days than that of `since` are not read. Blocks.
+    pub fn latest(
+        &self,
+        since: Option<Timestamp>,
+        most: usize,
+        fits: impl Fn(&TrailLine) -> bool,
+    ) -> io::Result<Vec<TrailLine>> {
         let mut found = Vec::new();
-        for file in days(&folder)?.into_iter().rev() {
+        for file in days(&self.folder)?.into_iter().rev() {
             let mut lines = Vec::new();
-            each_line(&file, |line| lines.extend(Some(line).filter(|line| filter.fits(line))))?;
+            each_line(&file, |line| lines.extend(Some(line).filter(|line| fits(line))))?;
             found.extend(lines.into_iter().rev().take(most - found.len()));
             let is_older = |since: Timestamp| {
                 let day = file.file_stem().and_then(|day| day.to_str());
                 day.is_some_and(|day| day < since.strftime("%Y-%m-%d").to_string().as_str())
             };
-            if found.len() >= most || filter.since.is_some_and(is_older) {
+            if found.len() >= most || since.is_some_and(is_older) {
                 break;
             }
         }
         Ok(found)
+    }
+
+    /// Follows the trail from its present end.
+    pub fn follow(&self) -> io::Result<TrailFollower> {
+        let last = days(&self.folder)?.pop();
+        let read = match last {
+            Some(file) => {
+                let length = fs::metadata(&file)?.len();
+                Some((file, length))
+            }
+            None => None,
+        };
+        Ok(TrailFollower { trail: self.clone(), read })
+    }
+}
+
+impl TrailFollower {
+    /// Returns the lines that were written since the last time. Blocks, but does not wait for lines.
+    pub fn news(&mut self) -> io::Result<Vec<TrailLine>> {
+        let mut found = Vec::new();
+        for file in days(&self.trail.folder)? {
+            let start = match &self.read {
+                Some((known, _)) if file < *known => continue,
+                Some((known, length)) if file == *known => *length,
+                _ => 0,
+            };
+            let mut reader = File::open(&file)?;
+            reader.seek(SeekFrom::Start(start))?;
+            let mut text = Vec::new();
+            reader.read_to_end(&mut text)?;
+            // The end may be a line that is still being written.
+            let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+            let lines = text.get(..whole).unwrap_or_default().split(|byte| *byte == b'\n');
+            found.extend(lines.filter_map(|line| serde_json::from_slice(line).ok()));
+            self.read = Some((file, start + whole as u64));
+        }
+        Ok(found)
+    }
+}
+
+impl TrailLine {
+    /// True when the gate or the policy refused it.
+    pub fn is_denied(&self) -> bool {
+        let code = ErrorCode::from_name(&self.outcome);
+        self.approved.as_deref() == Some("refused")
+            || matches!(code, Some(ErrorCode::Denied | ErrorCode::ApprovalRequired))
+    }
+
+    /// True when it has a result that is no error.
+    pub fn is_ok(&self) -> bool {
+        self.outcome == OK
+    }
+}
+
+impl Host {
+    /// Returns the latest matching lines, latest first. Blocks.
+    pub fn trail(&self, filter: &TrailFilter, most: usize) -> io::Result<Vec<TrailLine>> {
+        let trail = CallTrail::new(&self.settings().state_dir);
+        trail.latest(filter.since, most, |line| filter.fits(line))
     }
 
     /// Counts the tool calls in each of the last 24 hours, oldest first, of every process of this
@@ -207,5 +289,33 @@ mod tests {
         assert_eq!(found.iter().filter(|line| late.fits(line)).count(), 2);
         assert!(days(&folder.path().join("nothing")).unwrap().is_empty());
         assert_eq!(days(folder.path()).unwrap(), [file]);
+    }
+
+    #[test]
+    fn a_follower_reads_what_is_written_after_it_began() {
+        let state = tempfile::tempdir().unwrap();
+        let trail = CallTrail::new(state.path());
+        let mut early = trail.follow().unwrap();
+        assert_eq!(early.news().unwrap(), []);
+        let folder = state.path().join("audit");
+        fs::create_dir(&folder).unwrap();
+        let write = |day: &str, text: &str| {
+            let mut file = fs::OpenOptions::new();
+            let file = file.create(true).append(true).open(folder.join(day));
+            std::io::Write::write_all(&mut file.unwrap(), text.as_bytes()).unwrap();
+        };
+        let (first, second) =
+            (line("2026-01-02T00:00:00Z", "ok"), line("2026-01-03T00:00:00Z", "DENIED"));
+        let (half, rest) = second.split_at(20);
+        write("2026-01-02.jsonl", &format!("{first}\n{half}"));
+        let mut late = trail.follow().unwrap();
+        assert_eq!(early.news().unwrap().len(), 1);
+        assert_eq!(early.news().unwrap(), [], "half a line");
+        write("2026-01-02.jsonl", &format!("{rest}\n"));
+        write("2026-01-03.jsonl", &format!("{second}\n"));
+        let news = early.news().unwrap();
+        assert_eq!(news.len(), 2);
+        assert!(news[0].is_denied() && !news[0].is_ok());
+        assert_eq!(late.news().unwrap().len(), 1, "what was there before is not new");
     }
 }

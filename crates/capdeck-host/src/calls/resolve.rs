@@ -10,12 +10,9 @@ use capdeck_catalog::{Capability, Tool};
 use capdeck_definition::{Backend, PinMode};
 use serde_json::{Value, json, value::RawValue};
 
-use super::{CallForm, ToolRequest};
+use super::{CallForm, ToolRequest, call_report::CallRejection};
 use crate::{
-    RequestContext, artifacts,
-    deck_snapshot::{DeckSnapshot, ToolLookup},
-    gate,
-    pins::declares_its_tools,
+    RequestContext, artifacts, deck_snapshot::ToolLookup, gate, pins::declares_its_tools,
     projection, raw,
 };
 
@@ -25,34 +22,6 @@ pub(crate) struct ResolvedCall<'a> {
     pub(crate) capability: Arc<Capability>,
     /// `None` only where the server itself decides.
     pub(crate) tool: Option<Arc<Tool>>,
-}
-
-pub(super) struct CallRejection {
-    pub(super) error: Box<CallError>,
-    /// True when the gate stopped the call, also where the client gets "no such tool".
-    pub(super) by_gate: bool,
-}
-
-impl CallRejection {
-    pub(super) fn for_call(deck: &DeckSnapshot<'_>, call: &ToolRequest, error: CallError) -> Self {
-        let by_gate = match error.code {
-            ErrorCode::Denied | ErrorCode::ApprovalRequired => true,
-            ErrorCode::ToolNotFound | ErrorCode::ServerNotFound => {
-                deck.has_tool(&call.capability, &call.tool)
-            }
-            _ => false,
-        };
-        Self { error: Box::new(error), by_gate }
-    }
-}
-
-enum ToolMatch {
-    /// `None` where the server itself decides.
-    Found(Option<Arc<Tool>>),
-    /// The backend may offer something else by now.
-    RefusedByList(CallError),
-    /// The catalog is older than a person's decision.
-    Outdated,
 }
 
 #[derive(Default)]
@@ -85,34 +54,40 @@ pub(super) async fn resolve<'a>(
         let read = call.without_reserved(|| deck.is_of_capability_file(&call.capability));
         let capability = gate::require_offered(deck, &read.capability, Some(&read.tool));
         let capability = capability.map_err(refused)?;
-        let mut matched = match_tool(deck, &capability, &read.tool, &attempts).map_err(refused)?;
-        if let ToolMatch::Found(tool) = &matched {
-            let arguments = read.arguments.as_deref();
-            if !deck.catalog().is_open() {
-                artifacts::check_arguments(deck, arguments).map_err(refused)?;
-            }
-            if let Some(tool) = tool {
-                let arguments = read_arguments(&capability, tool, arguments).map_err(refused)?;
-                let checked = check_arguments(&capability, tool, &arguments, &read.form)
-                    .and_then(|()| projection::check(&read.fields, &capability, tool));
-                if let Err(refusal) = checked {
-                    matched = ToolMatch::RefusedByList(refusal);
-                }
+        let arguments = read.arguments.as_deref();
+        let mut found = deck.tool(&capability, &read.tool, attempts.has_asked(&capability));
+        if found.is_usable() && !deck.catalog().is_open() {
+            artifacts::check_arguments(deck, arguments).map_err(refused)?;
+        }
+        if let ToolLookup::Known(tool) = &found {
+            let arguments = read_arguments(&capability, tool, arguments).map_err(refused)?;
+            let checked = check_arguments(&capability, tool, &arguments, &read.form)
+                .and_then(|()| projection::check(&read.fields, &capability, tool));
+            if let Err(refusal) = checked {
+                found = ToolLookup::Refused(refusal);
             }
         }
-        match matched {
-            ToolMatch::Found(tool) => {
-                let checking = is_list_current(&request, &capability, &mut attempts);
-                if checking.await.map_err(refused)? {
-                    return Ok(ResolvedCall { request, call: read, capability, tool });
-                }
-            }
+        let tool = match found {
+            ToolLookup::Known(tool) => Some(tool),
+            ToolLookup::LeftToServer => None,
             other => {
-                let trying = try_again(&request, &capability, &call.tool, other, &mut attempts);
+                let trying = try_again(&request, &capability, &read.tool, other, &mut attempts);
                 trying.await.map_err(refused)?;
+                request = request.renewed();
+                continue;
+            }
+        };
+        // Where changes are blocked, a tool that cannot be compared with its pin is refused.
+        if capability.pins == PinMode::Block && attempts.may_ask(&capability) {
+            let connections = request.connections();
+            let checking = connections.require_current_list(&capability.definition, request.call);
+            checking.await.map_err(refused)?;
+            if !deck.is_current() {
+                request = request.renewed();
+                continue;
             }
         }
-        request = request.renewed();
+        return Ok(ResolvedCall { request, call: read, capability, tool });
     }
 }
 
@@ -126,8 +101,9 @@ pub async fn find_tool(
     let mut attempts = ResolveAttempts::default();
     let mut request = Cow::Borrowed(request);
     loop {
-        match match_tool(&request.deck, capability, name, &attempts)? {
-            ToolMatch::Found(tool) => return Ok(tool),
+        match request.deck.tool(capability, name, attempts.has_asked(capability)) {
+            ToolLookup::Known(tool) => return Ok(Some(tool)),
+            ToolLookup::LeftToServer => return Ok(None),
             other => try_again(&request, capability, name, other, &mut attempts).await?,
         }
         request = Cow::Owned(request.renewed());
@@ -163,62 +139,31 @@ async fn try_again(
     request: &RequestContext<'_>,
     capability: &Capability,
     tool: &str,
-    matched: ToolMatch,
+    found: ToolLookup,
     attempts: &mut ResolveAttempts,
 ) -> Result<(), CallError> {
-    match matched {
-        ToolMatch::Found(_) => Ok(()),
-        ToolMatch::RefusedByList(refusal) if !attempts.may_ask(capability) => Err(refusal),
-        ToolMatch::RefusedByList(refusal) => {
-            match refresh_list(request, capability, refusal).await {
-                // The call goes to the server, which reports what is wrong.
-                Err(_) if request.deck.server_decides(capability) => Ok(()),
-                outcome => outcome,
-            }
-        }
-        ToolMatch::Outdated if std::mem::replace(&mut attempts.has_rebuilt, true) => {
-            let message = format!("the approval of `{tool}` is being changed; call again");
-            Err(CallError::new(ErrorCode::ApprovalRequired, message))
-        }
-        ToolMatch::Outdated => {
-            request.host().rebuild();
-            Ok(())
-        }
-    }
-}
-
-/// True when the list that has the tool is recent enough to decide by. Otherwise it was read again:
-/// where changes are blocked, a tool that cannot be compared with its pin is refused.
-async fn is_list_current(
-    request: &RequestContext<'_>,
-    capability: &Arc<Capability>,
-    attempts: &mut ResolveAttempts,
-) -> Result<bool, CallError> {
-    let holds_changes = capability.pins == PinMode::Block;
-    if !holds_changes || !attempts.may_ask(capability) {
-        return Ok(true);
-    }
-    let connections = request.connections();
-    connections.require_current_list(&capability.definition, request.call).await?;
-    Ok(request.deck.is_current())
-}
-
-fn match_tool(
-    deck: &DeckSnapshot<'_>,
-    capability: &Arc<Capability>,
-    name: &str,
-    attempts: &ResolveAttempts,
-) -> Result<ToolMatch, CallError> {
-    let is_listed = || attempts.has_asked(capability) || capability.discovery.is_some();
-    Ok(match deck.tool(capability, name) {
-        ToolLookup::Known(tool) => ToolMatch::Found(Some(tool)),
+    let refusal = match found {
+        ToolLookup::Known(_) | ToolLookup::LeftToServer => return Ok(()),
         ToolLookup::Held(error) => return Err(error),
-        ToolLookup::Released => ToolMatch::Outdated,
-        ToolLookup::Unknown if deck.server_decides(capability) && is_listed() => {
-            ToolMatch::Found(None)
+        ToolLookup::Released if std::mem::replace(&mut attempts.has_rebuilt, true) => {
+            let message = format!("the approval of `{tool}` is being changed; call again");
+            return Err(CallError::new(ErrorCode::ApprovalRequired, message));
         }
-        ToolLookup::Unknown => ToolMatch::RefusedByList(deck.unknown_tool(capability, name)),
-    })
+        ToolLookup::Released => {
+            request.host().rebuild();
+            return Ok(());
+        }
+        ToolLookup::Refused(refusal) => refusal,
+        ToolLookup::Unknown => request.deck.unknown_tool(capability, tool),
+    };
+    if !attempts.may_ask(capability) {
+        return Err(refusal);
+    }
+    match refresh_list(request, capability, refusal).await {
+        // The call goes to the server, which reports what is wrong.
+        Err(_) if request.deck.server_decides(capability) => Ok(()),
+        outcome => outcome,
+    }
 }
 
 fn read_arguments(

@@ -70,7 +70,10 @@ impl CapabilityReport {
                 (None, true) => "the deck's config",
                 (None, false) => "the host's default",
             },
-            seen: view.catalog().get(id).and_then(|_| seen(&view, &capability)),
+            seen: view
+                .catalog()
+                .get(id)
+                .and_then(|_| seen(&view, &capability, capability.exposure)),
             tool,
             pins: pin_notes(&review),
             left_out: import_problems(&catalog, &capability),
@@ -115,7 +118,8 @@ fn review(host: &Host, capability: &Capability) -> Result<PinReview, CallError> 
     })
 }
 
-fn seen(view: &View, capability: &Capability) -> Option<String> {
+/// How a client with this view reaches a capability that is offered to it in this exposure.
+pub(super) fn seen(view: &View, capability: &Capability, exposure: Exposure) -> Option<String> {
     if !capability.is_usable() {
         return None;
     }
@@ -126,7 +130,7 @@ fn seen(view: &View, capability: &Capability) -> Option<String> {
     let is_searchable = view.is_searchable(capability);
     let by_budget =
         "by `search`, because listing its tools exceeds the token budget (`surfaceTokens`)";
-    Some(match capability.exposure {
+    Some(match exposure {
         Exposure::None => return None,
         Exposure::OnDemand => "by `setup_tools`, then `call_tool`".to_owned(),
         Exposure::Search => "by `search`, then `describe` and `call_tool`".to_owned(),

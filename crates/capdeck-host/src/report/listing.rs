@@ -33,6 +33,9 @@ pub struct ListItem {
     pub shadows: Vec<DefinitionSource>,
     /// Max cost of listing every tool; `None` while the tools are not known.
     pub tokens: Option<usize>,
+    /// The number of tools; for people only.
+    #[serde(skip)]
+    pub tools: Option<usize>,
     /// The number of parts of its description that could not be imported.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub import_problems: usize,
@@ -95,6 +98,7 @@ impl ListItem {
             source: definition.source.clone(),
             shadows: capability.shadows.clone(),
             tokens: capability.discovery.as_ref().map(|_| direct_tokens(capability)),
+            tools: capability.discovery.as_ref().map(|known| known.tools.len()),
             import_problems: capability.discovery.as_ref().map_or(0, |known| known.problems.len()),
             chaos: chaos_of(&definition.backend),
         }
@@ -115,6 +119,7 @@ impl ListItem {
             source: entry.source.clone(),
             shadows: Vec::new(),
             tokens: None,
+            tools: None,
             import_problems: 0,
             chaos: None,
         }

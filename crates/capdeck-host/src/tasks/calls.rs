@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use capdeck_backend::{CallContext, CallError, ErrorCode, ErrorKind, ToolCall};
 use capdeck_catalog::{Capability, RawMembers, Tool};
-use capdeck_definition::Backend;
+use capdeck_definition::{Backend, Definition};
 use serde_json::json;
 
 use super::{
@@ -34,27 +34,64 @@ pub(crate) struct TaskCall<'a> {
     pub(crate) context: &'a CallContext,
 }
 
-/// Calls a tool. A call that becomes a task returns it, in the form that the client knows.
-pub(crate) async fn call_tool(calling: TaskCall<'_>, call: ToolCall<'_>) -> raw::Answer {
-    let definition = &calling.capability.definition;
-    if !matches!(definition.backend, Backend::Mcp(_)) {
-        return calling.lease.call_tool(call, calling.context).await;
+/// How a call is made that may become a task, by the forms that its client and its server know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TaskHandling {
+    /// Both know the same form.
+    PassOn,
+    /// The client knows the extension, and the server the core feature.
+    FromCore,
+    /// The reverse.
+    FromExtension,
+    /// The client knows none, and the tool runs only as a core task.
+    AwaitCore,
+    /// The client knows none, and the server may answer with a task.
+    AwaitExtension,
+}
+
+impl TaskHandling {
+    /// `None` for a call that cannot become a task, which most are. The server is connected, so that its era is known.
+    pub(crate) fn of_call(
+        request: &RequestContext<'_>,
+        definition: &Definition,
+        tool: Option<&Tool>,
+    ) -> Option<Self> {
+        if !matches!(definition.backend, Backend::Mcp(_)) {
+            return None;
+        }
+        let is_modern = request.host().0.eras.is_modern(definition) == Some(true);
+        match (request.session().tasks, is_modern) {
+            (TaskForm::Core, false) | (TaskForm::Extension, true) => Some(Self::PassOn),
+            (TaskForm::Extension, false) => Some(Self::FromCore),
+            (TaskForm::Core, true) => Some(Self::FromExtension),
+            (TaskForm::Awaited, true) => Some(Self::AwaitExtension),
+            (TaskForm::Awaited, false) => {
+                let is_required = ToolTaskSupport::from_tool(tool) == ToolTaskSupport::Required;
+                is_required.then_some(Self::AwaitCore)
+            }
+        }
     }
-    let request = calling.request;
-    let is_modern = request.host().0.eras.is_modern(definition) == Some(true);
-    match (request.session().tasks, is_modern) {
-        (TaskForm::Core, false) | (TaskForm::Extension, true) => {
+}
+
+/// Calls a tool. A call that becomes a task returns it, in the form that the client knows.
+pub(crate) async fn call_tool(
+    handling: TaskHandling,
+    calling: TaskCall<'_>,
+    call: ToolCall<'_>,
+) -> raw::Answer {
+    match handling {
+        TaskHandling::PassOn => {
             let result = calling.lease.call_tool(call, calling.context).await?;
             if let Some((_, seen)) = task_state::created(&result) {
                 let (lease, task) = (Some(Arc::new(calling.lease)), HostTask::Passed);
-                hand_out(request, calling.capability, &seen.id, seen.ttl, task, lease);
+                hand_out(calling.request, calling.capability, &seen.id, seen.ttl, task, lease);
             }
             Ok(result)
         }
-        (TaskForm::Extension, false) => call_core_server(calling, call).await,
-        (TaskForm::Core, true) => call_extension_server(calling, call).await,
-        (TaskForm::Awaited, false) => await_core_server(&calling, call).await,
-        (TaskForm::Awaited, true) => await_extension_server(&calling, call).await,
+        TaskHandling::FromCore => call_core_server(calling, call).await,
+        TaskHandling::FromExtension => call_extension_server(calling, call).await,
+        TaskHandling::AwaitCore => await_core_server(&calling, call).await,
+        TaskHandling::AwaitExtension => await_extension_server(&calling, call).await,
     }
 }
 
@@ -162,10 +199,8 @@ fn hand_out(
 
 /// Waits for the task of a tool that runs only as one.
 async fn await_core_server(calling: &TaskCall<'_>, mut call: ToolCall<'_>) -> raw::Answer {
-    let TaskCall { lease, context, tool, .. } = calling;
-    if ToolTaskSupport::from_tool(*tool) != ToolTaskSupport::Required
-        || !lease.server().is_some_and(|facts| offers_core(&facts))
-    {
+    let TaskCall { lease, context, .. } = calling;
+    if !lease.server().is_some_and(|facts| offers_core(&facts)) {
         return lease.call_tool(call, context).await;
     }
     call.rest.extend(raw::object([("task", json!({}))]));

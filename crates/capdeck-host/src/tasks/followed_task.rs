@@ -187,6 +187,8 @@ impl FollowedTask {
             caller: self.inbox.clone(),
             client: Some(self.audience.client().clone()),
             log_level: None,
+            start_timeout: None,
+            start_wait: None,
         }
     }
 }

@@ -5,7 +5,6 @@ use std::{sync::Arc, time::Duration};
 use capdeck_backend::{CallContext, CallError, CallerHandle};
 use capdeck_catalog::RawMembers;
 use capdeck_definition::{CapabilityId, Definition};
-use tokio_util::sync::CancellationToken;
 
 use super::{HostTask, TaskForm, TaskKey, errors, support::declares_tasks, task_state};
 use crate::{Host, HostEvent, Session, raw, session_connections::SessionConnections};
@@ -137,6 +136,6 @@ async fn update_server_watches(
     let tasks = &connections.host.0.tasks;
     let _order = tasks.watch_updates.lock().await;
     let context = CallContext::detached(REPORT_TIMEOUT);
-    let lease = connections.lease(definition, &CancellationToken::new()).await?;
+    let lease = connections.lease_unchecked(definition, &context).await?;
     lease.watch_tasks(tasks.watched(&definition.id), &context).await
 }

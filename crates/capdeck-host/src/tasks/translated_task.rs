@@ -149,9 +149,10 @@ impl TranslatedTask {
     }
 
     async fn ask(&self, method: &str, params: RawMembers, target: &TaskTarget<'_>) -> raw::Answer {
-        let lease = target.request.lease(target.capability).await?;
-        let client = Some(target.request.connections().audience().with_tasks());
-        let context = CallContext { client, ..target.request.call.clone() };
+        let (connections, call) = (target.request.connections(), target.request.call);
+        let lease = connections.lease(&target.capability.definition, call).await?;
+        let client = Some(connections.audience().with_tasks());
+        let context = CallContext { client, ..call.clone() };
         lease.request(method, Some(params), &context).await
     }
 

@@ -26,7 +26,10 @@ pub(crate) struct Deck {
 
 impl Deck {
     pub(crate) fn new() -> Self {
-        Self { dirs: TestDirs::new(), config: Map::new(), variables: Vec::new() }
+        // A slow machine must not make a search miss a server that is only starting.
+        let options = json!({ "searchDiscoveryTimeoutMs": TEST_TIMEOUT.as_millis() as u64 });
+        let config = Map::from_iter([("options".to_owned(), options)]);
+        Self { dirs: TestDirs::new(), config, variables: Vec::new() }
     }
 
     /// A deck of one well-behaved server called `fake`.
@@ -48,9 +51,12 @@ impl Deck {
         self
     }
 
-    /// Sets a top-level member of the config.
+    /// Sets a top-level member of the config; of `options`, only those given.
     pub(crate) fn config(mut self, key: &str, value: Value) -> Self {
-        self.config.insert(key.to_owned(), value);
+        match self.config.get_mut(key).filter(|_| key == "options") {
+            Some(options) => merge(options, value),
+            None => drop(self.config.insert(key.to_owned(), value)),
+        }
         self.dirs.write_config(&Value::Object(self.config.clone()));
         self
     }

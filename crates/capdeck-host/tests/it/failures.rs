@@ -65,7 +65,7 @@ async fn a_crash_at_the_start_tells_the_exit_code_and_the_last_words() {
         received(&failure_of(&deck(&plan), "echo").await),
         (
             "SERVER_UNAVAILABLE",
-            "`bad` ended with exit code 7; it last wrote: cannot open the database",
+            "`bad` ended with exit code 7: cannot open the database",
             Some("run its `command` in a terminal to see what it is missing")
         )
     );

@@ -50,3 +50,5 @@ mod surface;
 mod tasks;
 mod unoffered;
 mod views;
+
+mod starting;

@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, process::Command, sync::Arc};
 use capdeck_definition::Exposure;
 use capdeck_host::{CallError, Session, ShellTarget, calls, listing, shell};
 use capdeck_test::FakePlan;
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use crate::{
@@ -105,6 +106,12 @@ async fn reaches(session: &Session, name: &str, arguments: &Value) -> Result<(),
     Ok(())
 }
 
+/// Makes the wrong calls at once. Each makes the host read the server's long list again, and those that wait for it share
+/// one answer.
+async fn together<T>(wrong: impl IntoIterator<Item = T>, call: impl AsyncFn(T)) {
+    join_all(wrong.into_iter().map(|one| call(one))).await;
+}
+
 /// The items of all pages of `search`.
 async fn found(session: &Session) -> Vec<(String, Value)> {
     let mut asked = json!({"query": "odd thing", "capability": "my-api", "limit": 50});
@@ -129,6 +136,7 @@ async fn search_prints_names_that_call_tool_takes() {
     let session = agent(&host);
     let found = found(&session).await;
     assert_eq!(found.len(), names.len());
+    let mut calls = Vec::new();
     for (shown, item) in found {
         let name = item["name"].as_str().unwrap();
         let described = call_listed(&session, "describe", json!({ "name": name })).await;
@@ -140,12 +148,16 @@ async fn search_prints_names_that_call_tool_takes() {
         assert_eq!(name_in(signature, &arguments), name);
         assert!(shown.contains(&format!("{name}{arguments}\n")), "{shown}");
         reaches(&session, name, &json!({ "which": number })).await.unwrap();
-        // Wrong arguments are answered with the same call.
-        let error = reaches(&session, name, &json!({})).await.unwrap_err();
+        calls.push((name.to_owned(), arguments));
+    }
+    // Wrong arguments are answered with the same call.
+    together(calls, async |(name, arguments)| {
+        let error = reaches(&session, &name, &json!({})).await.unwrap_err();
         let hint = error.hint.unwrap();
         assert_eq!(hint, format!("call it as: {name}{arguments}"));
         assert_eq!(error.data.unwrap()["callSignature"], format!("{name}{arguments}"));
-    }
+    })
+    .await;
     host.close().await;
 }
 
@@ -160,20 +172,25 @@ async fn setting_up_prints_names_that_call_tool_takes() {
     let tools = received["structuredContent"]["tools"].as_array().unwrap().clone();
     assert_eq!(tools.len(), names.len());
     let mut reached = BTreeSet::new();
-    for signature in tools {
+    for signature in &tools {
         let signature = signature.as_str().unwrap();
         let (name, arguments) = signature.split_once('(').unwrap();
         let number = arguments.strip_prefix("which: ").unwrap().strip_suffix(')').unwrap();
         let number: usize = number.parse().unwrap();
         reaches(&session, name, &json!({ "which": number })).await.unwrap();
         reached.insert(number);
+    }
+    assert_eq!(reached.len(), names.len());
+    together(&tools, async |signature| {
+        let signature = signature.as_str().unwrap();
+        let (name, _) = signature.split_once('(').unwrap();
         let asked = json!({"name": name, "data": {}});
         let wrong = call_listed(&session, "call_tool", asked).await.unwrap().unwrap();
         let facts = &wrong["structuredContent"];
         assert_eq!(facts["tool"], name);
         assert!(facts["hint"].as_str().unwrap().ends_with(signature), "{facts}");
-    }
-    assert_eq!(reached.len(), names.len());
+    })
+    .await;
     host.close().await;
 }
 
@@ -225,7 +242,7 @@ async fn direct_tools_and_wrappers_are_called_by_the_names_they_print() {
         listing::discovered_view(&session.request(&context())).await.tools().get(),
     )
     .unwrap();
-    let mut reached = 0;
+    let mut calls = Vec::new();
     for tool in tools.as_array().unwrap() {
         let name = tool["name"].as_str().unwrap();
         let Some(number) = tool["inputSchema"]["properties"]["which"].get("const") else {
@@ -234,22 +251,28 @@ async fn direct_tools_and_wrappers_are_called_by_the_names_they_print() {
         let arguments = json!({ "which": number });
         let answer = call_listed(&session, name, arguments.clone()).await.unwrap().unwrap();
         assert_eq!(text(&answer), arguments.to_string(), "{name}");
+        calls.push((name, number));
+    }
+    assert_eq!(calls.len(), names.len());
+    together(calls, async |(name, number)| {
         let error = call_listed(&session, name, json!({})).await.unwrap_err();
         assert_eq!(error.hint.unwrap(), format!("call it as: {name}(which: {number})"));
-        reached += 1;
-    }
-    assert_eq!(reached, names.len());
+    })
+    .await;
 
     let session = agent_with(&host, Some(Exposure::Progressive));
     for name in &names {
         let asked = json!({"operation": "call_tool", "name": name, "args": which(&names, name)});
         let answer = call_listed(&session, "my-api", asked).await.unwrap().unwrap();
         assert_eq!(text(&answer), which(&names, name).to_string(), "{name}");
+    }
+    together(&names, async |name| {
         let wrong = json!({"operation": "call_tool", "name": name, "args": {}});
         let error = call_listed(&session, "my-api", wrong).await.unwrap_err();
         let number = &which(&names, name)["which"];
         assert_eq!(error.hint.unwrap(), format!("call it as: {name}(which: {number})"));
-    }
+    })
+    .await;
     host.close().await;
 }
 

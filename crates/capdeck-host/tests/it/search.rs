@@ -1,9 +1,13 @@
 //! The search view: three tools that reach a deck of any size.
 
+use capdeck_host::{HostEvent, check};
 use capdeck_test::{FakePlan, fake::FakeFault};
 use serde_json::{Value, json};
 
-use crate::deck::{Deck, agent, call_listed, caplet, listed, saying, text};
+use crate::{
+    deck::{Deck, TEST_TIMEOUT, agent, call_listed, caplet, context, listed, saying, text},
+    record::{is_alive, until},
+};
 
 async fn search(session: &capdeck_host::Session, arguments: Value) -> Value {
     let answer = call_listed(session, "search", arguments).await.unwrap().unwrap();
@@ -87,20 +91,86 @@ async fn capabilities_that_cannot_be_asked_are_reported_with_the_reason() {
     let hanging = FakePlan { initialize: FakeFault::Hang, ..FakePlan::default() };
     let deck = Deck::of(&FakePlan::default())
         .server("dead", &dead, json!({}))
-        .server("hanging", &hanging, json!({"startupTimeoutMs": 20_000}))
-        .config("options", json!({"exposureDiscoveryTimeoutMs": 1500}));
+        .server("hanging", &hanging, json!({"startupTimeoutMs": 600_000}))
+        .config("options", json!({"searchDiscoveryTimeoutMs": 1500}));
     let host = deck.open();
+    for id in ["fake", "dead"] {
+        drop(check::check(&host.operator().request(&context()), id).await);
+    }
     let session = agent(&host);
     let found = search(&session, json!({"query": "answers with its arguments"})).await;
     assert_eq!(found["items"][0]["name"], "fake__echo");
     assert_eq!(
         found["unavailable"],
         json!([
-            {"capability": "dead", "reason": "`dead` ended with exit code 4"},
-            {"capability": "hanging",
+            {"capability": "dead", "status": "failed", "reason": "`dead` ended with exit code 4"},
+            {"capability": "hanging", "status": "starting",
                 "reason": "`hanging` has not listed its tools yet; try again in a moment"},
         ])
     );
+    host.close().await;
+}
+
+#[tokio::test]
+async fn a_search_answers_while_a_server_still_hangs() {
+    let deck = Deck::new();
+    let record = deck.record("hanging");
+    let hanging =
+        FakePlan { initialize: FakeFault::Hang, record: record.path(), ..FakePlan::default() };
+    let deck = deck
+        .server("fake", &FakePlan::default(), json!({}))
+        .server("hanging", &hanging, json!({"startupTimeoutMs": 600_000}))
+        .config("options", json!({"searchDiscoveryTimeoutMs": 300}));
+    let host = deck.open();
+    check::check(&host.operator().request(&context()), "fake").await.outcome.unwrap();
+    let session = agent(&host);
+    let asked = json!({"query": "answers with its arguments"});
+    let first = search(&session, asked.clone()).await;
+    assert_eq!(first["items"][0]["name"], "fake__echo");
+    assert_eq!(first["unavailable"][0]["status"], "starting");
+    let process = until("the start of the server", || record.starts().first().copied()).await;
+    assert!(is_alive(process));
+
+    let again = search(&session, asked);
+    tokio::select! {
+        biased;
+        again = again => assert_eq!(again, first),
+        () = std::future::ready(()) => panic!("the second search waited"),
+    }
+    assert!(is_alive(process));
+    assert_eq!(record.starts().len(), 1, "it is still the same start");
+    host.close().await;
+}
+
+#[tokio::test]
+async fn a_late_answer_is_in_the_next_search() {
+    // The server starts when the file is there.
+    let deck = Deck::new();
+    let flag = deck.dirs.root().join("flag");
+    let (program, plan) = FakePlan::default().command();
+    let script = format!(
+        "until [ -e {flag} ]; do sleep 0.05; done; exec \"$0\" \"$@\"",
+        flag = flag.display()
+    );
+    let entry = json!({
+        "name": "Slow", "description": "Starts late", "command": "sh",
+        "args": ["-c", script, program, plan[0], plan[1]], "startupTimeoutMs": 600_000,
+    });
+    let deck = deck
+        .entry("mcpServers", "slow", entry)
+        .config("options", json!({"searchDiscoveryTimeoutMs": 300}));
+    let host = deck.open();
+    let (session, mut events) = (agent(&host), host.events());
+    let asked = json!({"query": "answers with its arguments"});
+    let first = search(&session, asked.clone()).await;
+    assert_eq!(first["unavailable"][0]["status"], "starting");
+
+    std::fs::write(&flag, "").unwrap();
+    let event = tokio::time::timeout(TEST_TIMEOUT, events.recv()).await;
+    assert!(matches!(event.unwrap().unwrap(), HostEvent::CatalogChanged));
+    let second = search(&session, asked).await;
+    assert_eq!(second["items"][0]["name"], "slow__echo");
+    assert_eq!(second.get("unavailable"), None);
     host.close().await;
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{ToolLists, embrace_variables, numbers_to_texts};
+use super::{ToolLists, embrace_variables, numbers_to_texts, timeouts};
 
 /// How Capdeck is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +16,8 @@ pub enum LaunchTarget {
 /// A server in the form that most clients share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerFields {
-    /// `command`, `args`, `env`, `cwd`, `url`, `headers`, `type`, `disabled`, and `tools` with `exactly` or `except`.
+    /// `command`, `args`, `env`, `cwd`, `url`, `headers`, `type`, `disabled`, `startupTimeoutMs`, `callTimeoutMs`, and
+    /// `tools` with `exactly` or `except`.
     pub server: Map<String, Value>,
     /// Keys that have no meaning outside of the client.
     pub ignored: Vec<String>,
@@ -103,10 +104,15 @@ impl ServerEntryShape {
         }
         let mut server = Map::new();
         let mut headers = Map::new();
+        let mut variables = Map::new();
         let mut ignored = Vec::new();
         let mut tools = ToolLists::default();
         for (key, value) in entry {
-            if value.is_null() || tools.take(key, value) {
+            let is_words = matches!(self.program, ProgramShape::Words);
+            if value.is_null()
+                || tools.take(key, value)
+                || timeouts::take(key, value, is_words, &mut server)
+            {
                 continue;
             }
             let (key, value) = match (key.as_str(), value) {
@@ -125,7 +131,14 @@ impl ServerEntryShape {
                     }));
                     continue;
                 }
-                ("type", Value::String(kind)) => match kind.as_str() {
+                // Codex passes variables of these names on.
+                ("env_vars", Value::Array(names)) => {
+                    let names = names.iter().filter_map(Value::as_str);
+                    variables
+                        .extend(names.map(|name| (name.to_owned(), json!(format!("${{{name}}}")))));
+                    continue;
+                }
+                ("type" | "transport", Value::String(kind)) => match kind.as_str() {
                     // What these say is said by `command` and `url`.
                     "local" | "remote" => continue,
                     other => ("type", json!(other)),
@@ -149,7 +162,7 @@ impl ServerEntryShape {
                 ("command" | "args" | "env" | "cwd" | "url" | "disabled", _) => {
                     (key.as_str(), value.clone())
                 }
-                ("enabled", Value::Bool(on)) => ("disabled", json!(!on)),
+                ("enabled" | "isActive", Value::Bool(on)) => ("disabled", json!(!on)),
                 ("bearer_token_env_var", Value::String(variable)) => {
                     headers.insert(
                         "Authorization".to_owned(),
@@ -165,6 +178,14 @@ impl ServerEntryShape {
                 }
             };
             server.insert(key.to_owned(), value);
+        }
+        if !variables.is_empty() {
+            let env = server.entry("env").or_insert_with(|| json!({}));
+            if let Value::Object(env) = env {
+                // What is written out wins.
+                variables.append(env);
+                *env = variables;
+            }
         }
         if !headers.is_empty() {
             server.insert("headers".to_owned(), Value::Object(headers));

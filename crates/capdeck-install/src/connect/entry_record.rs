@@ -71,6 +71,24 @@ impl ClientEntryRecords {
         }
     }
 
+    /// Every entry that was written, in whichever project. Those whose agent is no longer known are passed over.
+    pub fn targets(&self) -> Result<Vec<ClientEntryTarget>, ConnectError> {
+        let failed = |source| ConnectError::Read { file: self.folder.clone(), source };
+        let mut targets = Vec::new();
+        let entries = match fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(targets),
+            Err(source) => return Err(failed(source)),
+        };
+        for entry in entries {
+            let path = entry.map_err(failed)?.path();
+            let record = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+            targets.extend(record.and_then(|record| ClientEntryTarget::of_record(&record)));
+        }
+        targets.sort_by(|one, other| (&one.file, &one.name).cmp(&(&other.file, &other.name)));
+        Ok(targets)
+    }
+
     pub(super) fn save(
         &self,
         target: &ClientEntryTarget,
@@ -134,6 +152,15 @@ impl ClientEntryTarget {
             client.file(scope, folders).ok_or(ConnectError::NoProject { client: client.id })?;
         let fence = folders.project.clone().filter(|_| scope == ClientScope::Project);
         Ok(Self { client, scope, file, name: name.to_owned(), fence })
+    }
+
+    fn of_record(record: &ClientEntryRecord) -> Option<Self> {
+        let client = AgentClient::find(&record.client)?;
+        let scopes = [ClientScope::User, ClientScope::Project];
+        let scope = scopes.into_iter().find(|scope| scope.as_str() == record.scope)?;
+        let (file, name) = (record.file.clone(), record.name.clone());
+        let fence = client.project_of(scope, &file);
+        Some(Self { client, scope, file, name, fence })
     }
 
     /// The keys that lead to the entry in this document.

@@ -35,6 +35,8 @@ pub struct ClientEntryPlan {
     pub(super) record: Option<ClientEntryRecord>,
     /// Folders that go when they are empty, the deepest first.
     pub(super) folders: Vec<PathBuf>,
+    /// Whether the record of the entry goes although nothing is written.
+    pub(super) is_forgotten: bool,
 }
 
 impl ClientEntryPlan {
@@ -46,6 +48,7 @@ impl ClientEntryPlan {
             after: found.text,
             record: None,
             folders: Vec::new(),
+            is_forgotten: false,
         }
     }
 
@@ -58,7 +61,8 @@ impl ClientEntryPlan {
     pub fn apply(&self, records: &ClientEntryRecords) -> Result<(), ConnectError> {
         let file = &self.target.file;
         if self.change == ClientEntryChange::None {
-            return Ok(());
+            // A record without an entry is of one that another program took out, or whose file is gone.
+            return if self.is_forgotten { records.forget(&self.target) } else { Ok(()) };
         }
         self.target.check_place()?;
         self.check_unchanged()?;

@@ -10,7 +10,7 @@ fn take(client: &str, entry: &Value) -> Result<ImportedServer, String> {
     let mut path = container.clone();
     path.push("My Server".into());
     document.set(&path, entry.clone()).unwrap();
-    import_server(&client.servers(&document)[0])
+    import_server(&client.servers(&document)[0], &ClientInputs::default())
 }
 
 #[test]
@@ -36,7 +36,9 @@ fn every_form_becomes_the_same_fields() {
         ),
     ] {
         let mut fields = take(client, &entry).unwrap().fields;
-        fields.as_object_mut().unwrap().remove("transport");
+        for key in ["transport", "callTimeoutMs", "startupTimeoutMs"] {
+            fields.as_object_mut().unwrap().remove(key);
+        }
         assert_eq!(fields, program, "{client}");
     }
     for (client, entry) in [
@@ -102,7 +104,16 @@ fn secrets_are_taken_out_wherever_they_stand() {
     let codex = json!({ "url": "https://x.test/mcp", "bearer_token_env_var": "X_TOKEN", "tool_timeout_sec": 5 });
     let taken = take("codex", &codex).unwrap();
     assert_eq!(taken.fields["auth"], json!({ "type": "bearer", "token": "${X_TOKEN}" }));
-    assert_eq!(taken.ignored, ["tool_timeout_sec"]);
+    assert_eq!(taken.fields["callTimeoutMs"], 5000);
+    assert!(taken.ignored.is_empty(), "{:?}", taken.ignored);
+    let passed = json!({ "command": "x", "env": { "A": "1" }, "env_vars": ["A", "B_TOKEN"] });
+    let env = json!({ "A": "1", "B_TOKEN": "${B_TOKEN}" });
+    assert_eq!(take("codex", &passed).unwrap().fields["env"], env);
+    let asked = json!({ "command": "x", "env": { "API_KEY": "${input:api-key}" } });
+    let taken = take("vscode", &asked).unwrap();
+    assert_eq!(taken.fields["env"]["API_KEY"], "${vault:MY_SERVER_API_KEY}");
+    assert_eq!(taken.missing[0].name, "MY_SERVER_API_KEY");
+    assert!(taken.secrets.is_empty());
     let both = json!({ "url": "https://x.test/mcp", "http_headers": { "X-Team": "a" }, "env_http_headers": { "X-Key": "K" } });
     let headers = json!({ "type": "headers", "headers": { "X-Team": "a", "X-Key": "${K}" } });
     assert_eq!(take("codex", &both).unwrap().fields["auth"], headers);
@@ -163,8 +174,8 @@ fn what_cannot_be_taken_says_why() {
     for (client, entry, reason) in [
         (
             "vscode",
-            json!({ "command": "x", "args": ["${input:key}"] }),
-            "it uses `input`, which only the client knows",
+            json!({ "command": "x", "args": ["${command:key}"] }),
+            "it uses `command`, which only the client knows",
         ),
         (
             "goose",

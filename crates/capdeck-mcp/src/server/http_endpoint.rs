@@ -17,12 +17,18 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::future::{FutureExt as _, join, join_all};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header::ALLOW};
+use http::{
+    Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header::ALLOW,
+};
 use tokio::runtime::Handle;
 
-use self::{modern_post::is_modern, reply::HttpErrorReply, sessions::end_all};
+use self::{
+    modern_post::is_modern,
+    reply::HttpErrorReply,
+    sessions::{end_all, principal},
+};
 use super::{
-    MissingScopes, ServerLoad, SessionFactory,
+    MissingScopes, ScopedSender, ServerLoad, SessionFactory,
     conversation::IncomingRequest,
     event_stream::StreamStart,
     http_session::HttpSession,
@@ -101,43 +107,34 @@ impl HttpEndpoint {
 
     /// Answers one HTTP request. Its extensions reach [`SessionFactory::open`].
     pub async fn handle(self: &Arc<Self>, request: Request<Bytes>) -> Response<ResponseBody> {
+        let (parts, body) = request.into_parts();
         let answering = async {
-            let (parts, body) = request.into_parts();
             let has_session = parts.headers.contains_key(SESSION);
+            let session = || {
+                let id = headers::session_id(&parts.headers)?;
+                headers::check_revision(&parts.headers)?;
+                // Another principal's session looks like one that does not exist.
+                let known = self.sessions.get(id);
+                let own = known.filter(|one| one.principal == principal(&parts.extensions));
+                own.inspect(|session| session.touch()).ok_or_else(HttpErrorReply::session_not_found)
+            };
             match parts.method {
                 Method::POST => {}
-                Method::GET if has_session => return self.get(&parts),
-                Method::DELETE if has_session => return self.delete(&parts).await,
+                Method::GET if has_session => {
+                    headers::check_accept(&parts.headers, &["text/event-stream"])?;
+                    return self.get(&*session()?, &parts.headers);
+                }
+                Method::DELETE if has_session => return Ok(self.delete(&*session()?).await),
                 Method::GET | Method::DELETE => return Ok(not_allowed("POST")),
                 _ => return Ok(not_allowed("GET, POST, DELETE")),
             }
             headers::check_content_type(&parts.headers)?;
             headers::check_accept(&parts.headers, &["application/json", "text/event-stream"])?;
-            if body.len() > self.options.max_body {
-                let message =
-                    format!("the body is over the limit of {} bytes", self.options.max_body);
-                return Err(HttpErrorReply::new(StatusCode::PAYLOAD_TOO_LARGE, message));
-            }
-            let frame = match check_nesting(&body).and_then(|()| RpcFrame::parse(&body)) {
-                Ok(frame) => frame,
-                Err(malformed) if malformed.is_stray_answer() => return Ok(reply::accepted()),
-                Err(MalformedMessage { id, error, .. }) => {
-                    return Err(HttpErrorReply::malformed(id, error));
-                }
+            let Some(frame) = read_frame(&body, self.options.max_body)? else {
+                return Ok(reply::accepted());
             };
-            // Before any request of the message is answered, with everything that they lack.
-            let missing: Vec<String> = frame
-                .messages()
-                .filter_map(|message| match message {
-                    RpcMessage::Request { method, params, .. } => {
-                        self.service.missing_scopes(&parts.extensions, method, params.as_deref())
-                    }
-                    RpcMessage::Notification { .. } | RpcMessage::Response { .. } => None,
-                })
-                .map(|MissingScopes(scopes)| scopes)
-                .collect();
-            if !missing.is_empty() {
-                return Err(HttpErrorReply::missing_scopes(MissingScopes(missing.join(" "))));
+            if parts.extensions.get::<ScopedSender>().is_some() {
+                self.check_scopes(&frame, &parts.extensions)?;
             }
             match frame {
                 RpcFrame::Single(RpcMessage::Request { id, method, params })
@@ -156,24 +153,46 @@ impl HttpEndpoint {
                     self.initialize(id, params, parts.extensions).await
                 }
                 RpcFrame::Single(message) => {
-                    let session = self.session(&parts).map_err(|refusal| match &message {
+                    let session = session().map_err(|refusal| match &message {
                         RpcMessage::Request { id, .. } => refusal.with_id(id.clone()),
                         RpcMessage::Notification { .. } | RpcMessage::Response { .. } => refusal,
                     })?;
-                    Ok(self.answer(&session, RpcFrame::Single(message), &parts.headers).await)
+                    Ok(self.answer(&session, vec![Ok(message)], false, &parts.headers).await)
                 }
-                RpcFrame::Batch(_) => {
-                    let session = self.session(&parts)?;
+                RpcFrame::Batch(messages) => {
+                    let session = session()?;
                     if !session.revision.has_batches() {
                         let message = "batches are not part of this protocol revision";
                         let error = RpcError::invalid_request(message);
                         return Err(HttpErrorReply::malformed(None, error));
                     }
-                    Ok(self.answer(&session, frame, &parts.headers).await)
+                    Ok(self.answer(&session, messages, true, &parts.headers).await)
                 }
             }
         };
         answering.await.unwrap_or_else(HttpErrorReply::into_response)
+    }
+
+    /// Refuses a message before any request of it is answered, with everything that its requests lack.
+    fn check_scopes(
+        &self,
+        frame: &RpcFrame,
+        extensions: &Extensions,
+    ) -> Result<(), HttpErrorReply> {
+        let missing: Vec<String> = frame
+            .messages()
+            .filter_map(|message| match message {
+                RpcMessage::Request { method, params, .. } => {
+                    self.service.missing_scopes(extensions, method, params.as_deref())
+                }
+                RpcMessage::Notification { .. } | RpcMessage::Response { .. } => None,
+            })
+            .map(|MissingScopes(scopes)| scopes)
+            .collect();
+        match missing.is_empty() {
+            true => Ok(()),
+            false => Err(HttpErrorReply::missing_scopes(MissingScopes(missing.join(" ")))),
+        }
     }
 
     pub fn load(&self) -> ServerLoad {
@@ -190,13 +209,10 @@ impl HttpEndpoint {
     async fn answer(
         &self,
         session: &Arc<HttpSession>,
-        frame: RpcFrame,
+        messages: Vec<Result<RpcMessage, MalformedMessage>>,
+        is_batch: bool,
         headers: &HeaderMap,
     ) -> Response<ResponseBody> {
-        let (messages, is_batch) = match frame {
-            RpcFrame::Single(message) => (vec![Ok(message)], false),
-            RpcFrame::Batch(messages) => (messages, true),
-        };
         let is_answered = |message: &&Result<RpcMessage, MalformedMessage>| match message {
             Ok(message) => matches!(message, RpcMessage::Request { .. }),
             Err(malformed) => !malformed.is_stray_answer(),
@@ -274,6 +290,19 @@ impl Drop for DetachedOnDrop {
         if let (Some(work), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
             runtime.spawn(work);
         }
+    }
+}
+
+/// The messages of a body; `None` for a response that belongs to no request.
+fn read_frame(body: &Bytes, max_body: usize) -> Result<Option<RpcFrame>, HttpErrorReply> {
+    if body.len() > max_body {
+        let message = format!("the body is over the limit of {max_body} bytes");
+        return Err(HttpErrorReply::new(StatusCode::PAYLOAD_TOO_LARGE, message));
+    }
+    match check_nesting(body).and_then(|()| RpcFrame::parse(body)) {
+        Ok(frame) => Ok(Some(frame)),
+        Err(malformed) if malformed.is_stray_answer() => Ok(None),
+        Err(MalformedMessage { id, error, .. }) => Err(HttpErrorReply::malformed(id, error)),
     }
 }
 

@@ -10,7 +10,6 @@ pub(super) fn argument(argument: &Argument<'_>) -> Option<Value> {
     argument.as_expression().and_then(value)
 }
 
-/// Returns the value of an expression if it is a literal.
 pub(super) fn value(expression: &Expression<'_>) -> Option<Value> {
     match plain(expression) {
         Expression::StringLiteral(text) => Some(Value::from(text.value.as_str())),

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use capdeck_host::{CallContext, CallError, CallerHandle, RawMembers};
+use capdeck_host::{AGENT_START_WAIT, CallContext, CallError, CallerHandle, RawMembers};
 use capdeck_mcp::{Era, LogSeverity, server::RequestExchange};
 use serde_json::value::RawValue;
 
@@ -40,6 +40,8 @@ pub(super) fn context(
         timeout: None,
         cancel: exchange.cancel.clone(),
         client: None,
+        start_timeout: None,
+        start_wait: Some(AGENT_START_WAIT),
         log_level: match logs {
             LogFilter::AtLeast(level) => Some(level.as_str().to_owned()),
             LogFilter::None | LogFilter::All => None,

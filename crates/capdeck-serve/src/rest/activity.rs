@@ -183,7 +183,6 @@ impl ActivityEvent {
         Some(Self::new(sequence, ActivitySubject::default(), members))
     }
 
-    /// From a change in a capsule or of the list of capsules.
     pub(super) fn of_capsules(sequence: u64, change: &CapsuleChange) -> Self {
         let (capsule, key, change) = match change {
             CapsuleChange::Entry { capsule, key, change } => (capsule, key, change),
@@ -218,7 +217,6 @@ impl ActivityEvent {
         Self::new(sequence, about, members)
     }
 
-    /// From an event of the registry.
     pub(super) fn of_registry(sequence: u64, event: &RegistryEvent) -> Self {
         let outcome = match (event.error_code, event.is_refused) {
             (None, _) => "ok",

@@ -5,19 +5,17 @@ use capdeck_install::{AgentClient, ConfigDocument, FileFormat, LaunchTarget};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ApiError, ApiResult, ListPage, RequiredAccess, RestCall, RestOperation, get};
+use super::{ApiError, ApiResult, ListPage, RequiredAccess::Anyone, RestCall, RestOperation, get};
 
 /// The server name in agents' configurations.
 const NAME: &str = "capdeck";
 
 pub(super) fn operations() -> Vec<RestOperation> {
     vec![
-        get("/v1/connect", "listConnectable", "List supported agents")
-            .who(RequiredAccess::Anyone)
+        get(Anyone, "/v1/connect", "listConnectable", "List supported agents")
             .handled_by(list),
-        get("/v1/connect/{client}", "getConnectSnippet", "Get the configuration for an agent")
+        get(Anyone, "/v1/connect/{client}", "getConnectSnippet", "Get the configuration for an agent")
             .about("The entry that `capdeck connect --url` writes. It has no token: for agents that cannot sign in, add one by hand.")
-            .who(RequiredAccess::Anyone)
             .handled_with_query(show),
     ]
 }

@@ -29,7 +29,9 @@ pub(super) trait OperationBody: Sized + Send + 'static {
     const MEDIA_TYPES: &'static [&'static str];
 
     /// The JSON schema, if any.
-    fn schema(generator: &mut SchemaGenerator) -> Option<Schema>;
+    fn schema(_: &mut SchemaGenerator) -> Option<Schema> {
+        None
+    }
 
     /// `check` validates the schema.
     fn read(bytes: Bytes, check: Option<&InputValidator>) -> ApiResult<Self>;
@@ -60,10 +62,6 @@ pub(super) struct ArchiveBody(pub(super) Bytes);
 
 impl OperationBody for NoBody {
     const MEDIA_TYPES: &'static [&'static str] = &[];
-
-    fn schema(_: &mut SchemaGenerator) -> Option<Schema> {
-        None
-    }
 
     fn read(bytes: Bytes, _: Option<&InputValidator>) -> ApiResult<Self> {
         if bytes.is_empty() {
@@ -99,10 +97,6 @@ where
 impl OperationBody for ArchiveBody {
     const LIMIT: usize = MAX_ARCHIVE_BYTES;
     const MEDIA_TYPES: &'static [&'static str] = &["application/gzip", "application/x-tar"];
-
-    fn schema(_: &mut SchemaGenerator) -> Option<Schema> {
-        None
-    }
 
     fn read(bytes: Bytes, _: Option<&InputValidator>) -> ApiResult<Self> {
         if bytes.is_empty() {

@@ -24,7 +24,6 @@ use super::{
 };
 use crate::request_actor::RequestActor;
 
-/// An operation with its handler.
 pub(super) struct RestOperation {
     pub(super) declared: OperationDeclaration,
     /// Made at the first use, like the schema of the body: a start does not wait for what most hosts never need.
@@ -70,8 +69,23 @@ pub(super) type OperationHandler =
 
 macro_rules! methods {
     ($($function:ident $method:ident)*) => {$(
-        pub(super) fn $function(path: &'static str, name: &'static str, summary: &'static str) -> OperationDeclaration {
-            OperationDeclaration::new(Method::$method, path, name, summary)
+        pub(super) fn $function(
+            who: RequiredAccess,
+            path: &'static str,
+            name: &'static str,
+            summary: &'static str,
+        ) -> OperationDeclaration {
+            OperationDeclaration {
+                method: Method::$method,
+                path,
+                name,
+                summary,
+                about: "",
+                who,
+                problems: &[],
+                is_conditional: false,
+                success: &[],
+            }
         }
     )*};
 }
@@ -79,28 +93,8 @@ macro_rules! methods {
 methods! { get GET post POST put PUT patch PATCH delete DELETE }
 
 impl OperationDeclaration {
-    fn new(method: Method, path: &'static str, name: &'static str, summary: &'static str) -> Self {
-        Self {
-            method,
-            path,
-            name,
-            summary,
-            about: "",
-            who: RequiredAccess::Admin,
-            problems: &[],
-            is_conditional: false,
-            success: &[],
-        }
-    }
-
     pub(super) fn about(mut self, about: &'static str) -> Self {
         self.about = about;
-        self
-    }
-
-    /// Who can use it; default: the owner and admins.
-    pub(super) fn who(mut self, who: RequiredAccess) -> Self {
-        self.who = who;
         self
     }
 

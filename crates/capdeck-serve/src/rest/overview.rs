@@ -7,16 +7,17 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    ApiError, ApiResult, RequiredAccess, RestCall, RestOperation,
+    ApiError, ApiResult,
+    RequiredAccess::Operator,
+    RestCall, RestOperation,
     deck::{count_tokens, waiting_pins},
     get, run_blocking,
 };
 
 pub(super) fn operations() -> Vec<RestOperation> {
     vec![
-        get("/v1/overview", "getOverview", "Get the overview of the host")
+        get(Operator, "/v1/overview", "getOverview", "Get the overview of the host")
             .about("`connected` counts open connections. `calls` are tool calls of the last 24 hours from the audit trail in this machine's state folder, made by any process; an error is a call with an outcome other than `ok`. `tokens` compares two tool lists, read once by one agent: `direct` lists every tool of every usable capability in full, `offered` is the list with the current exposures, `saved` is the difference. All three are upper bounds of o200k tokens, not sums over calls or sessions. Members that you cannot see are null.")
-            .who(RequiredAccess::Operator)
             .handled_by(overview),
     ]
 }

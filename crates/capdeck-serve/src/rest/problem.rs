@@ -9,6 +9,7 @@ use http::{HeaderName, HeaderValue, StatusCode, header};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -28,6 +29,7 @@ pub(crate) struct ApiError {
 }
 
 /// The error of a failed request.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Problem")]
 pub(super) struct ProblemDetails {
@@ -45,10 +47,8 @@ pub(super) struct ProblemDetails {
     /// The id of this request, as in the header `x-request-id`.
     request_id: String,
     /// What to do next.
-    #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
     /// Data for programs: for a conflict the current version and a merge proposal, for a call that requires approval its approval.
-    #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<Value>,
 }
 

@@ -26,8 +26,9 @@ pub(super) trait ResponseContent: Send + 'static {
     /// `None` without a body.
     const MEDIA_TYPE: Option<&'static str> = Some("application/json");
 
-    /// The schema of JSON.
-    fn schema(generator: &mut SchemaGenerator) -> Option<Schema>;
+    fn schema(_: &mut SchemaGenerator) -> Option<Schema> {
+        None
+    }
 
     fn into_body(self) -> ApiResult<Body>;
 }
@@ -56,10 +57,6 @@ impl<T: Serialize + JsonSchema + Send + 'static> ResponseContent for T {
 impl ResponseContent for NoContent {
     const MEDIA_TYPE: Option<&'static str> = None;
 
-    fn schema(_: &mut SchemaGenerator) -> Option<Schema> {
-        None
-    }
-
     fn into_body(self) -> ApiResult<Body> {
         Ok(Body::empty())
     }
@@ -68,10 +65,6 @@ impl ResponseContent for NoContent {
 impl<const GZIP: bool> ResponseContent for ByteContent<GZIP> {
     const MEDIA_TYPE: Option<&'static str> =
         Some(if GZIP { "application/gzip" } else { "application/octet-stream" });
-
-    fn schema(_: &mut SchemaGenerator) -> Option<Schema> {
-        None
-    }
 
     fn into_body(self) -> ApiResult<Body> {
         Ok(self.0)

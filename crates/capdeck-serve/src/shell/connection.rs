@@ -13,8 +13,8 @@ use std::{
 
 use async_trait::async_trait;
 use capdeck_host::{
-    CallContext, CallError, CallerHandle, ErrorCode, Host, NoCaller, RawMembers, Session,
-    ShellTarget,
+    AGENT_START_WAIT, CallContext, CallError, CallerHandle, ErrorCode, Host, NoCaller, RawMembers,
+    Session, ShellTarget,
 };
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -85,6 +85,7 @@ impl ShellSession {
             let caller = WireCaller::new(replies, self.can_be_asked);
             let context = CallContext {
                 timeout: None,
+                start_wait: Some(AGENT_START_WAIT),
                 caller: caller.clone(),
                 ..CallContext::detached(Duration::ZERO)
             };
@@ -138,6 +139,10 @@ async fn answer(
     let shell = LocalShell::new(session);
     let reply = match request {
         ShellRequest::Find { words } => shell.find(&words, context).await.map(ShellReply::Found),
+        ShellRequest::FindCallTarget { words } => {
+            let found = shell.find_call_target(&words, context).await;
+            found.map(|tool| ShellReply::Found(ShellTarget::Tool(Box::new(tool))))
+        }
         ShellRequest::Preview(call) => {
             shell.preview(&call, context).await.map(|asks| ShellReply::Previewed { asks })
         }
@@ -210,7 +215,7 @@ impl CallerHandle for WireCaller {
 }
 
 /// Incremented with every incompatible change.
-pub(super) const PROTOCOL: u32 = 1;
+pub(super) const PROTOCOL: u32 = 2;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -220,6 +225,9 @@ pub(super) enum ShellRequest {
         can_be_asked: bool,
     },
     Find {
+        words: Vec<String>,
+    },
+    FindCallTarget {
         words: Vec<String>,
     },
     Preview(ShellCall),

@@ -4,8 +4,8 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use capdeck_host::{
-    CallConsent, CallContext, CallError, CallForm, ErrorCode, Session, ShellTarget, ToolRequest,
-    calls, shell,
+    CallConsent, CallContext, CallError, CallForm, ErrorCode, Session, ShellTarget, ShellTool,
+    ToolRequest, calls, shell,
 };
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use serde_json::value::RawValue;
@@ -32,6 +32,14 @@ impl LocalShell {
 impl ToolShell for LocalShell {
     async fn find(&self, words: &[String], context: &CallContext) -> ShellResult<ShellTarget> {
         shell::find_command(&self.0.request(context), words).await
+    }
+
+    async fn find_call_target(
+        &self,
+        words: &[String],
+        context: &CallContext,
+    ) -> ShellResult<ShellTool> {
+        shell::find_call_target(&self.0.request(context), words).await
     }
 
     async fn preview(&self, call: &ShellCall, context: &CallContext) -> ShellResult<bool> {
@@ -141,6 +149,18 @@ impl ToolShell for RemoteShell {
         let words = words.iter().take(2).cloned().collect();
         match self.ask(&ShellRequest::Find { words }, context).await? {
             ShellReply::Found(place) => Ok(place),
+            other => Err(unexpected_reply(&other)),
+        }
+    }
+
+    async fn find_call_target(
+        &self,
+        words: &[String],
+        context: &CallContext,
+    ) -> ShellResult<ShellTool> {
+        let words = words.iter().take(2).cloned().collect();
+        match self.ask(&ShellRequest::FindCallTarget { words }, context).await? {
+            ShellReply::Found(ShellTarget::Tool(tool)) => Ok(*tool),
             other => Err(unexpected_reply(&other)),
         }
     }

@@ -33,7 +33,7 @@ use axum::{
 use capdeck_auth::inbound::{AdminKey, IpNetwork, Registry};
 use capdeck_host::{Host, ServeAuthMode, ViewPolicy};
 use capdeck_mcp::{MAX_MESSAGE_BYTES, server::SessionOwner};
-use http::StatusCode;
+use http::{StatusCode, request::Parts};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -253,7 +253,7 @@ fn router(
 ) -> Router {
     let RestRouters { known: rest, open } = rest;
     let http_state = auth.http_state.clone();
-    // These routes have no layers: `serve_mcp` does what `check_origin` and `authenticate` do for others.
+    // These routes have no layers: `serve_mcp` does what `authenticate` does for others.
     let mcp = Router::new()
         .route(endpoints::DECK_PATH, any(serve_mcp))
         .route(endpoints::CAPSULE_PATH, any(serve_mcp))
@@ -283,14 +283,15 @@ fn router(
         .with_state(http_state.clone())
         .merge(open)
         .layer(middleware::from_fn_with_state(auth.clone(), auth_layer::limit_strangers));
-    Router::new()
+    let known = Router::new()
         .merge(status)
         .merge(rest)
         .merge(operators::routes().with_state(http_state.clone()))
         // The 404 response requires authentication, so that it reveals nothing.
         .fallback(|| async { StatusCode::NOT_FOUND })
-        .layer(middleware::from_fn_with_state(auth.clone(), auth_layer::authenticate))
-        // Liveness, the dashboard's page and the sign-in documents reveal nothing about the deck, so they are public.
+        .layer(middleware::from_fn_with_state(auth.clone(), auth_layer::authenticate));
+    // Liveness, the dashboard's page and the sign-in documents reveal nothing about the deck.
+    let public = Router::new()
         .merge(strangers)
         .merge(
             oauth::documents()
@@ -299,22 +300,13 @@ fn router(
                 .with_state(http_state),
         )
         .merge(Router::new().route("/health", get(status::health)).with_state(facts))
-        .layer(middleware::from_fn_with_state(auth, auth_layer::check_origin))
-        .layer(DefaultBodyLimit::disable())
-        .merge(mcp)
+        .layer(middleware::from_fn_with_state(auth, auth_layer::check_origin));
+    known.merge(public).layer(DefaultBodyLimit::disable()).merge(mcp)
 }
 
 /// Answers a request to an MCP endpoint.
 async fn serve_mcp(State((auth, endpoints)): State<McpState>, request: Request) -> Response {
-    let (mut head, body) = request.into_parts();
-    if let Err(refusal) = auth.accept_origin(&mut head) {
-        return refusal;
-    }
-    let admission = match auth.admit(&mut head).await {
-        Ok(admission) => admission,
-        Err(refusal) => return refusal,
-    };
-    let answering = async {
+    let answer = |mut head: Parts, body| async move {
         let endpoint = endpoints.find(&mut head).await?;
         // A session is bound to its credential: another credential of the same principal may have fewer scopes.
         if let Some(RequestActor::Credential(client)) = head.extensions.get::<RequestActor>() {
@@ -324,6 +316,5 @@ async fn serve_mcp(State((auth, endpoints)): State<McpState>, request: Request) 
         let body = read_body(body, MAX_MESSAGE_BYTES, endpoints.body_timeout()).await?;
         Ok(endpoint.handle(http::Request::from_parts(head, body)).await.map(Body::new))
     };
-    let response = answering.await.unwrap_or_else(|refusal| refusal);
-    auth.finish(admission, response).await
+    auth.serve_known(request, answer).await
 }

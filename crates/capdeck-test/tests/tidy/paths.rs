@@ -1,6 +1,7 @@
 //! What documents name is there, and nothing names the machine it was written on.
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
@@ -28,13 +29,50 @@ fn paths_in_documents_exist() {
     assert_none(&problems);
 }
 
+/// The documentation is also read as a site, where a page is found in the list at its side or by a link.
+#[test]
+fn the_site_lists_and_links_its_pages() {
+    let docs = root().join("docs");
+    let summary = fs::read_to_string(docs.join("SUMMARY.md")).unwrap();
+    let listed: Vec<&str> = links(&summary).collect();
+    let mut problems = Vec::new();
+    for page in files(&docs, &[".md"]) {
+        let name = page.strip_prefix(&docs).unwrap().to_str().unwrap();
+        if name != "SUMMARY.md" && listed.iter().filter(|target| **target == name).count() != 1 {
+            problems.push(format!("docs/SUMMARY.md does not list {name} once"));
+        }
+        // The reference is generated, and notes on the design name files as the code does.
+        let is_for_users = !name.starts_with("reference/") && !name.starts_with("design/");
+        let text = fs::read_to_string(&page).unwrap();
+        let named = code_spans(&text).filter(|span| span.starts_with("docs/"));
+        for span in named.filter(|span| is_for_users && span.ends_with(".md")) {
+            problems.push(format!("docs/{name}: make `{span}` a link"));
+        }
+    }
+    assert_none(&problems);
+}
+
+/// What a console block shows is what happens only if a test runs it.
+#[test]
+fn every_console_block_is_replayed() {
+    let replays = root().join("crates/capdeck-cli/tests/it/documents.rs");
+    let replays = fs::read_to_string(replays).unwrap();
+    let problems: Vec<Problem> = documents()
+        .into_iter()
+        .filter(|page| fs::read_to_string(page).unwrap().contains("\n```console\n"))
+        .map(|page| shown(&page))
+        .filter(|page| !replays.contains(&format!("\"{page}\"")))
+        .map(|page| format!("{page}: its console blocks are not replayed in documents.rs"))
+        .collect();
+    assert_none(&problems);
+}
+
 /// The count of the main lines is worth what its tables are worth.
 #[test]
 fn functions_of_the_main_lines_are_in_their_files() {
     let text = fs::read_to_string(root().join("docs/design/058-the-main-lines.md")).unwrap();
     let mut problems = Vec::new();
-    let rows = text.lines().filter_map(|line| line.strip_suffix(".rs` |")?.split_once(" | `"));
-    for (functions, file) in rows {
+    for (functions, file) in listed_functions(&text) {
         let source = fs::read_to_string(root().join(format!("{file}.rs"))).unwrap_or_default();
         for name in code_spans(functions) {
             if !source.contains(&format!("fn {name}(")) && !source.contains(&format!("fn {name}<"))
@@ -45,6 +83,47 @@ fn functions_of_the_main_lines_are_in_their_files() {
     }
     assert!(text.contains("crates/capdeck-host/src/calls.rs"), "the tables were not found");
     assert_none(&problems);
+}
+
+/// Rows of the first table, and the lists that each of them counts, by their beginnings.
+const MAIN_LINES: [(&str, &[&str]); 6] = [
+    ("a `tools/call` over HTTP", &["**A call over HTTP.**"]),
+    ("a capsule write", &["**A capsule write.**"]),
+    ("a tool call of a script", &["**The tool call of a script**"]),
+    ("a whole code-mode run", &["**A whole code-mode run.**", "**The tool call of a script**"]),
+    ("a definition from file to catalog", &["**A definition from file to catalog.**"]),
+    (
+        "a definition from file to `tools/list`",
+        &["**A definition from file to catalog.**", "**From the catalog to `tools/list`**"],
+    ),
+];
+
+#[test]
+fn the_table_of_the_main_lines_counts_their_lists() {
+    let text = fs::read_to_string(root().join("docs/design/058-the-main-lines.md")).unwrap();
+    let mut problems = Vec::new();
+    for (line, lists) in MAIN_LINES {
+        let (mut functions, mut counted) = (0, BTreeSet::new());
+        for beginning in lists {
+            let list = text.split_once(&format!("\n{beginning}"));
+            let list = list.and_then(|(_, list)| list.split("\n**").next()).unwrap_or_default();
+            for (names, file) in listed_functions(list) {
+                functions += code_spans(names).count();
+                counted.insert(file);
+            }
+        }
+        let row = text.lines().find(|row| row.starts_with(&format!("| {line}")));
+        let now = format!("| {functions} in {} |", counted.len());
+        if !row.is_some_and(|row| row.ends_with(&now)) {
+            problems.push(format!("the row of `{line}` does not end with `{now}`, as listed"));
+        }
+    }
+    assert_none(&problems);
+}
+
+/// The rows of lists of functions: the names, and the file without its ending.
+fn listed_functions(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.lines().filter_map(|line| line.strip_suffix(".rs` |")?.split_once(" | `"))
 }
 
 #[test]

@@ -1,16 +1,16 @@
 //! Parses the `Bearer` challenge of `WWW-Authenticate`.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// A server's `Bearer` challenge. Its fields are untrusted.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BearerChallenge {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_metadata: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 

@@ -6,6 +6,7 @@ use std::{collections::BTreeMap, fs, time::SystemTime};
 
 use capdeck_storage::{FileLock, sha256_hex};
 use serde::{Deserialize, Serialize, Serializer};
+use serde_with::skip_serializing_none;
 use url::Url;
 use zeroize::Zeroizing;
 
@@ -162,20 +163,20 @@ pub(super) struct SignInRecord {
     pub(super) challenge: Option<BearerChallenge>,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ClientRegistration {
     pub(super) id: String,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "serialize_exposed")]
+    #[serde(serialize_with = "serialize_exposed")]
     pub(super) secret: Option<Secret>,
     pub(super) method: ClientAuthMethod,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) redirect_uri: Option<String>,
     /// In seconds since 1970; absent or 0 means never.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) secret_expires_at: Option<u64>,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct StoredTokens {
@@ -185,28 +186,22 @@ pub(super) struct StoredTokens {
     pub(super) client: ClientRegistration,
     #[serde(serialize_with = "serialize_exposed")]
     pub(super) access_token: Secret,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "serialize_exposed")]
+    #[serde(serialize_with = "serialize_exposed")]
     pub(super) refresh_token: Option<Secret>,
     /// In seconds since 1970.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) expires_at: Option<u64>,
     pub(super) scopes: Vec<String>,
     /// In seconds since 1970.
     pub(super) obtained_at: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) subject: Option<String>,
     /// True for client credentials, which need no person to renew.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) unattended: bool,
     /// The sign-in kind. Absent in older files.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) kind: Option<LoginKind>,
     /// The requested scopes, which may differ from the granted ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) asked_scopes: Option<Vec<String>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) revocation_endpoint: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) keys_url: Option<String>,
 }
 
@@ -327,7 +322,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn nobody_else_may_read_it() {
+    fn only_the_owner_can_read_the_file() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let entry = entry(&folder);

@@ -10,15 +10,13 @@ use super::{
 };
 use crate::{
     CallError,
+    failure_reason::{failure_reason, last_line},
     process::{Process, ProcessExit},
 };
 
 const OUTPUT_DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
-
-const MAX_LOG_LINES: usize = 5;
-const MAX_LOG_BYTES: usize = 1000;
 
 impl McpSession {
     pub(in crate::mcp) fn ended(&self) -> Option<String> {
@@ -27,7 +25,7 @@ impl McpSession {
             return Some(reason);
         }
         let exit = self.parts.process.as_ref().and_then(Process::exit);
-        Some(self.with_last_log_lines(exit.map_or(reason, describe)))
+        Some(self.with_reason(exit.map_or(reason, describe)))
     }
 
     pub(in crate::mcp) async fn wait_closed(&self) {
@@ -91,30 +89,20 @@ impl McpSession {
             });
         }
         if (closed || silent) && process.is_some() {
-            call_error.message = self.with_last_log_lines(call_error.message);
+            call_error.message = self.with_reason(call_error.message);
         }
         call_error.scrubbed(&self.parts.log_scrubber)
     }
 
-    fn with_last_log_lines(&self, message: String) -> String {
-        let text = self.parts.log.own_text();
-        let mut last: Vec<&str> = Vec::new();
-        // Repeated lines are quoted once.
-        for line in text.lines().rev().filter(|line| !line.trim().is_empty()) {
-            if !last.contains(&line) {
-                last.insert(0, line);
-            }
-            if last.len() == MAX_LOG_LINES {
-                break;
-            }
+    fn with_reason(&self, message: String) -> String {
+        let output = self.parts.log.own_text();
+        match failure_reason(&output) {
+            Some(reason) => format!("{message}: {reason}"),
+            None => match last_line(&output) {
+                Some(last) => format!("{message}; it last wrote: {last}"),
+                None => message,
+            },
         }
-        let last = last.join(" | ");
-        if last.is_empty() {
-            return message;
-        }
-        let (_, last) =
-            last.split_at(last.ceil_char_boundary(last.len().saturating_sub(MAX_LOG_BYTES)));
-        format!("{message}; it last wrote: {last}")
     }
 }
 

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use super::{ResolvedCaller, ServiceCall, id_of};
 use crate::{
     AccessEvent, AuditLogLine, AuditOutcome, AuditReport, CapsuleErrorCode, CapsuleHandle,
-    REGISTRY_LOG, Role, StoreError, blocking::blocking, query_audit, service::*, verify_audit,
+    REGISTRY_LOG, Role, StoreError, StoreResult, blocking::blocking, query_audit, service::*,
+    verify_audit,
 };
 
 /// Lines of one response when no number is given.
@@ -17,7 +18,7 @@ const MAX_LINES: usize = 10_000;
 pub(crate) async fn note_refusal(
     call: &ServiceCall<'_>,
     request: NoteRefusalRequest,
-) -> Result<(), CapsuleError> {
+) -> CapsuleResult<()> {
     let error = StoreError::invalid("arguments", "invalid arguments");
     Ok(call.session().await?.note_failure(request.action, &error)?)
 }
@@ -26,7 +27,7 @@ pub(crate) async fn note_refusal(
 pub(crate) async fn verify(
     call: &ServiceCall<'_>,
     _: VerifyRequest,
-) -> Result<VerifyResponse, CapsuleError> {
+) -> CapsuleResult<VerifyResponse> {
     let session = owner(call, "verify").await?;
     if !session.access().scope.is_all() {
         return Err(CapsuleError::new(
@@ -42,7 +43,7 @@ pub(crate) async fn verify(
 pub(crate) async fn verify_capsule(
     call: &ServiceCall<'_>,
     _: AuditVerifyRequest,
-) -> Result<AuditVerifyResponse, CapsuleError> {
+) -> CapsuleResult<AuditVerifyResponse> {
     let session = owner(call, "audit.verify").await?;
     let report = check_log(logs(call, &session)?, "").await?;
     Ok(AuditVerifyResponse { capsule: Some(id_of(&session)), report })
@@ -52,7 +53,7 @@ pub(crate) async fn verify_capsule(
 pub(crate) async fn query_capsule(
     call: &ServiceCall<'_>,
     filter: AuditFilter,
-) -> Result<AuditLinesResponse, CapsuleError> {
+) -> CapsuleResult<AuditLinesResponse> {
     let session = owner(call, "audit.query").await?;
     let mut lines = find_lines(logs(call, &session)?, "", filter).await?;
     let scope = &session.access().scope;
@@ -63,7 +64,7 @@ pub(crate) async fn query_capsule(
 pub(crate) async fn prune_capsule(
     call: &ServiceCall<'_>,
     request: AuditPruneRequest,
-) -> Result<AuditPruneResponse, CapsuleError> {
+) -> CapsuleResult<AuditPruneResponse> {
     let session = call.session().await?;
     call.require_machine("prune the audit")?;
     let pruned = session.prune_audit(request.before).await?;
@@ -73,7 +74,7 @@ pub(crate) async fn prune_capsule(
 pub(crate) async fn verify_registry(
     call: &ServiceCall<'_>,
     _: RegistryAuditVerifyRequest,
-) -> Result<AuditVerifyResponse, CapsuleError> {
+) -> CapsuleResult<AuditVerifyResponse> {
     call.require_machine("read the registry's audit")?;
     let report = check_log(call.service.capsules.registry_logs(), REGISTRY_LOG).await?;
     Ok(AuditVerifyResponse { capsule: None, report })
@@ -82,7 +83,7 @@ pub(crate) async fn verify_registry(
 pub(crate) async fn query_registry(
     call: &ServiceCall<'_>,
     RegistryAuditFilter(filter): RegistryAuditFilter,
-) -> Result<AuditLinesResponse, CapsuleError> {
+) -> CapsuleResult<AuditLinesResponse> {
     call.require_machine("read the registry's audit")?;
     let lines = find_lines(call.service.capsules.registry_logs(), REGISTRY_LOG, filter).await?;
     Ok(AuditLinesResponse { capsule: None, lines })
@@ -91,17 +92,14 @@ pub(crate) async fn query_registry(
 pub(crate) async fn prune_registry(
     call: &ServiceCall<'_>,
     request: RegistryAuditPruneRequest,
-) -> Result<AuditPruneResponse, CapsuleError> {
+) -> CapsuleResult<AuditPruneResponse> {
     call.require_machine("prune the registry's audit")?;
     let pruned = call.capsules().prune_registry_audit(request.before).await?;
     Ok(AuditPruneResponse { capsule: None, pruned })
 }
 
 /// Records what was decided about access, for the process that decides.
-pub(crate) async fn note_access(
-    call: &ServiceCall<'_>,
-    event: AccessEvent,
-) -> Result<(), CapsuleError> {
+pub(crate) async fn note_access(call: &ServiceCall<'_>, event: AccessEvent) -> CapsuleResult<()> {
     call.require_machine("record what was decided about access")?;
     Ok(call.capsules().record_access_event(event).await?)
 }
@@ -110,7 +108,7 @@ pub(crate) async fn note_access(
 pub(crate) async fn note_look(
     call: &ServiceCall<'_>,
     looked: NoteLookRequest,
-) -> Result<(), CapsuleError> {
+) -> CapsuleResult<()> {
     let ResolvedCaller { author, reach, .. } = call.resolve();
     if *reach == Reach::All {
         return Ok(());
@@ -128,17 +126,14 @@ pub(crate) async fn note_look(
 }
 
 /// The capsule for a caller who owns it. Recorded either way.
-async fn owner(
-    call: &ServiceCall<'_>,
-    action: &'static str,
-) -> Result<CapsuleHandle, CapsuleError> {
+async fn owner(call: &ServiceCall<'_>, action: &'static str) -> CapsuleResult<CapsuleHandle> {
     let session = call.session().await?;
     let judged = StoreError::require_role(session.access().role, Role::Owner, "read the audit");
     session.recorded(action, judged)?;
     Ok(session)
 }
 
-fn logs(call: &ServiceCall<'_>, session: &CapsuleHandle) -> Result<PathBuf, CapsuleError> {
+fn logs(call: &ServiceCall<'_>, session: &CapsuleHandle) -> CapsuleResult<PathBuf> {
     Ok(call.service.capsules.root(&session.capsule().id)?.join("logs"))
 }
 
@@ -147,13 +142,13 @@ async fn find_lines(
     folder: PathBuf,
     log: &'static str,
     filter: AuditFilter,
-) -> Result<Vec<AuditLogLine>, StoreError> {
+) -> StoreResult<Vec<AuditLogLine>> {
     let most = if filter.limit == 0 { DEFAULT_LINES } else { filter.limit.min(MAX_LINES) };
     let found = blocking(move || query_audit(&folder, log, &filter, most)).await;
     found.map_err(StoreError::io("read the audit"))?
 }
 
-async fn check_log(folder: PathBuf, log: &'static str) -> Result<AuditReport, StoreError> {
+async fn check_log(folder: PathBuf, log: &'static str) -> StoreResult<AuditReport> {
     let checked = blocking(move || verify_audit(&folder, log)).await;
     checked.flatten().map_err(StoreError::io("read the audit"))
 }

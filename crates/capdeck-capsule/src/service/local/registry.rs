@@ -7,11 +7,10 @@ use crate::{
     service::*,
 };
 
-/// Every capsule that the caller reaches, with what it may do there.
 pub(crate) async fn list_capsules(
     call: &ServiceCall<'_>,
     request: ListCapsulesRequest,
-) -> Result<ListCapsulesResponse, CapsuleError> {
+) -> CapsuleResult<ListCapsulesResponse> {
     let ResolvedCaller { reached, reach, .. } = call.resolve();
     let mut capsules = Vec::with_capacity(reached.len());
     for (info, access) in reached {
@@ -35,7 +34,7 @@ async fn count_entries(
     call: &ServiceCall<'_>,
     id: &str,
     access: &CapsuleAccess,
-) -> Result<usize, CapsuleError> {
+) -> CapsuleResult<usize> {
     let counts = call.service.capsules.store(id).await?.counts(&access.scope).await?;
     Ok(counts.iter().map(|scheme| scheme.entries).sum())
 }
@@ -43,7 +42,7 @@ async fn count_entries(
 pub(crate) async fn create_capsule(
     call: &ServiceCall<'_>,
     request: CreateCapsuleRequest,
-) -> Result<CapsuleInfo, CapsuleError> {
+) -> CapsuleResult<CapsuleInfo> {
     call.require_machine("make capsules")?;
     let CreateCapsuleRequest { name, description, visibility } = request;
     let new = CapsuleUpdate { name: Some(name), description, visibility };
@@ -53,7 +52,7 @@ pub(crate) async fn create_capsule(
 pub(crate) async fn update_capsule(
     call: &ServiceCall<'_>,
     update: CapsuleUpdate,
-) -> Result<CapsuleInfo, CapsuleError> {
+) -> CapsuleResult<CapsuleInfo> {
     let id = call.own_capsule("change a capsule")?;
     Ok(call.changed(call.capsules().update(&id, update).await?))
 }
@@ -61,7 +60,7 @@ pub(crate) async fn update_capsule(
 pub(crate) async fn delete_capsule(
     call: &ServiceCall<'_>,
     _: DeleteCapsuleRequest,
-) -> Result<CapsuleInfo, CapsuleError> {
+) -> CapsuleResult<CapsuleInfo> {
     let id = call.own_capsule("delete a capsule")?;
     Ok(call.changed(call.capsules().delete(&id).await?))
 }
@@ -70,7 +69,7 @@ pub(crate) async fn delete_capsule(
 pub(crate) async fn purge_capsule(
     call: &ServiceCall<'_>,
     _: PurgeCapsuleRequest,
-) -> Result<PurgeCapsuleResponse, CapsuleError> {
+) -> CapsuleResult<PurgeCapsuleResponse> {
     let resolved = call.resolve();
     let is_machine = resolved.require_machine("purge a capsule");
     match (resolved.choose(call.capsule), call.capsule) {
@@ -93,7 +92,7 @@ pub(crate) async fn purge_capsule(
 pub(crate) async fn discover(
     call: &ServiceCall<'_>,
     _: DiscoverRequest,
-) -> Result<DiscoverResponse, CapsuleError> {
+) -> CapsuleResult<DiscoverResponse> {
     let all = call.service.capsules.list().into_iter();
     let found = all.filter(|info| info.visibility == CapsuleVisibility::Discoverable);
     let shown = found
@@ -105,7 +104,7 @@ pub(crate) async fn discover(
 pub(crate) async fn storage_status(
     call: &ServiceCall<'_>,
     _: StorageStatusRequest,
-) -> Result<StorageStatusResponse, CapsuleError> {
+) -> CapsuleResult<StorageStatusResponse> {
     let ResolvedCaller { reached, reach, .. } = call.resolve();
     let registry = &call.service.capsules;
     let mut capsules = Vec::new();
@@ -144,7 +143,7 @@ fn problem_for(reach: &Reach, error: CapsuleError) -> String {
 pub(crate) async fn shares(
     call: &ServiceCall<'_>,
     _: SharesRequest,
-) -> Result<SharesResponse, CapsuleError> {
+) -> CapsuleResult<SharesResponse> {
     let capsule = call.own_capsule("list shares")?;
     let shares = call.service.capsules.shares(&capsule)?;
     Ok(SharesResponse { capsule, shares })
@@ -153,7 +152,7 @@ pub(crate) async fn shares(
 pub(crate) async fn add_share(
     call: &ServiceCall<'_>,
     request: AddShareRequest,
-) -> Result<AddShareResponse, CapsuleError> {
+) -> CapsuleResult<AddShareResponse> {
     let id = call.own_capsule("make shares")?;
     let (share, token) = call.changed(call.capsules().add_share(&id, request).await?);
     Ok(AddShareResponse { share, token: token.reveal().to_owned() })
@@ -162,7 +161,7 @@ pub(crate) async fn add_share(
 pub(crate) async fn revoke_share(
     call: &ServiceCall<'_>,
     request: RevokeShareRequest,
-) -> Result<RevokeShareResponse, CapsuleError> {
+) -> CapsuleResult<RevokeShareResponse> {
     call.require_machine("take shares back")?;
     call.changed(call.capsules().revoke_share(&request.id).await?);
     Ok(RevokeShareResponse { id: request.id, revoked: true })
@@ -172,7 +171,7 @@ pub(crate) async fn revoke_share(
 pub(crate) async fn open_share(
     call: &ServiceCall<'_>,
     request: OpenShareRequest,
-) -> Result<Share, CapsuleError> {
+) -> CapsuleResult<Share> {
     call.require_machine("try tokens")?;
     let share = call.capsules().share_by_token(&request.token);
     let unknown = || CapsuleError::new(CapsuleErrorCode::NotFound, "the token opens nothing");

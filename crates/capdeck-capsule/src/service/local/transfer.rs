@@ -13,11 +13,10 @@ use crate::{
     import, service::*,
 };
 
-/// Writes what there is to a path.
 pub(crate) async fn write_files(
     call: &ServiceCall<'_>,
     request: ExportRequest,
-) -> Result<ExportResponse, CapsuleError> {
+) -> CapsuleResult<ExportResponse> {
     let session = call.session().await?;
     call.require_machine("write to this machine's disk")?;
     let path = request.path;
@@ -33,7 +32,7 @@ pub(crate) async fn write_files(
 pub(crate) async fn read_files(
     call: &ServiceCall<'_>,
     request: ImportFilesRequest,
-) -> Result<ImportResponse, CapsuleError> {
+) -> CapsuleResult<ImportResponse> {
     let session = call.session().await?;
     call.require_machine("read from this machine's disk")?;
     let report = import(&session, &request).await?;
@@ -41,7 +40,7 @@ pub(crate) async fn read_files(
 }
 
 /// A new repository whose commits are the versions of entries. It is made beside its place and moved there whole.
-async fn to_repository(session: &CapsuleHandle, path: &Path) -> Result<ExportReport, CapsuleError> {
+async fn to_repository(session: &CapsuleHandle, path: &Path) -> CapsuleResult<ExportReport> {
     let failed = |error: io::Error| cannot(&format!("write `{}`", path.display()), &error);
     let exists = match path.read_dir().map(|mut inside| inside.next().is_some()) {
         Ok(true) => {
@@ -69,7 +68,7 @@ async fn to_repository(session: &CapsuleHandle, path: &Path) -> Result<ExportRep
     Ok(report)
 }
 
-fn fill_repository(stream: &Path, repository: &Path, is_empty: bool) -> Result<(), CapsuleError> {
+fn fill_repository(stream: &Path, repository: &Path, is_empty: bool) -> CapsuleResult<()> {
     // Without templates there are no hooks, so nothing runs but git.
     let mut init = Command::new("git");
     git(init.args(["init", "--quiet", "--template=", "--initial-branch=main"]).arg(repository))?;
@@ -85,7 +84,7 @@ fn fill_repository(stream: &Path, repository: &Path, is_empty: bool) -> Result<(
     git(checkout.arg("-C").arg(repository).args(["reset", "--hard", "--quiet", "main"]))
 }
 
-fn git(command: &mut Command) -> Result<(), CapsuleError> {
+fn git(command: &mut Command) -> CapsuleResult<()> {
     let output = command
         .output()
         .map_err(|error| cannot("run `git`", &error).hint("install git, or export to a folder"))?;

@@ -47,7 +47,13 @@ fn reading_in_parts_gives_the_same_index() {
                 index.capabilities.iter().map(|indexed| indexed.documents.clone()).collect();
             let mut cards: Vec<_> = index.cards.clone().into_iter().collect();
             cards.sort_by_key(|(term, _)| *term);
-            let postings = (index.starts.clone(), index.documents.clone(), index.strengths.clone());
+            let postings = (
+                index.starts.clone(),
+                index.documents.clone(),
+                index.strengths.clone(),
+                index.fields.clone(),
+                index.traits.clone(),
+            );
             (terms, ranges, cards, postings, index.name_starts.clone(), index.name_words.clone())
         };
         assert_eq!(facts(&joined), facts(&whole), "parts of {share}");

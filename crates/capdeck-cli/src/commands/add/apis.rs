@@ -1,35 +1,9 @@
-//! `add openapi`, `graphql`, `google-discovery` and `http`: APIs.
+//! `add graphql`, `google-discovery` and `http`: APIs.
 
 use serde_json::{Map, Value, json};
 
 use super::{AddCommonArgs, NewFileTarget, auth, variable};
 use crate::{errors::CommandFailure, new_file::BackendBlock};
-
-#[derive(Debug, clap::Args)]
-pub(super) struct AddOpenapiArgs {
-    #[command(flatten)]
-    pub(super) common: AddCommonArgs,
-    /// The description: a file or a URL.
-    #[arg(long, value_name = "FILE|URL")]
-    spec: String,
-    /// Where requests go; the description's own server by default.
-    #[arg(long, value_name = "URL")]
-    base_url: Option<String>,
-    /// Send the token in this environment variable.
-    #[arg(long, value_name = "NAME", value_parser = variable)]
-    token_env: Option<String>,
-}
-
-impl AddOpenapiArgs {
-    pub(super) fn block(&self, target: &NewFileTarget) -> Result<BackendBlock, CommandFailure> {
-        let Self { common: _, spec, base_url, token_env } = self;
-        let (key, place) = target.document("spec", spec)?;
-        let summary = format!("Operations of the API described by {place}.");
-        let auth = auth(token_env.as_deref());
-        let fields = json!({ key: place, "baseUrl": base_url, "auth": auth });
-        Ok(BackendBlock { key: "openapiEndpoint", fields, summary })
-    }
-}
 
 #[derive(Debug, clap::Args)]
 pub(super) struct AddGraphqlArgs {

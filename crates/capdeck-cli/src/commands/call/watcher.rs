@@ -17,7 +17,8 @@ use crate::{
     arguments::plain,
     errors::CommandFailure,
     plain_text::one_line,
-    printer::{ProgressSpinner, TerminalPrompt, TerminalUser as _, is_yes},
+    printer::{TerminalPrompt, TerminalUser as _, is_yes},
+    progress_spinner::ProgressSpinner,
 };
 
 /// The person who made the call: hears progress, and can be asked where there is a terminal.

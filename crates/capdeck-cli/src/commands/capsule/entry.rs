@@ -153,7 +153,7 @@ pub(crate) struct CapsuleRmArgs {
     /// The entry; without it the whole capsule is deleted.
     #[arg(value_name = "URI", add = entries())]
     uri: Option<String>,
-    /// Take it away with everything it ever was. It cannot be restored.
+    /// Delete every version, too. It cannot be restored.
     #[arg(long)]
     purge: bool,
     /// Only when this is the current version.

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// List the capsules, or the entries of one
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[command(after_help = "Examples:
   capdeck capsule list
   capdeck capsule list team --prefix docs://api --latest")]

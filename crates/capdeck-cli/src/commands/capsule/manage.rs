@@ -212,7 +212,7 @@ fn remove_scheme(args: &SchemeRemoveArgs, context: &CommandContext<'_>) -> Comma
     })
 }
 
-/// Remove attached bytes that no version of any entry has, and that are older than a minute
+/// Free the space of attached bytes that no version of any entry has any more
 #[derive(Debug, clap::Args)]
 pub(crate) struct CapsuleCollectArgs {
     #[command(flatten)]

@@ -56,7 +56,7 @@ pub(crate) struct CapsuleWriteArgs {
     /// A text to add at the end.
     #[arg(long, value_name = "TEXT")]
     append: Option<String>,
-    /// What it is called; an empty text takes the title away.
+    /// The title; an empty text removes it.
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
     /// A tag, in place of those it has. Can be repeated.
@@ -82,7 +82,7 @@ pub(crate) struct CapsuleWriteArgs {
         default_value = "application/octet-stream"
     )]
     mime: String,
-    /// Take the attached bytes away.
+    /// Remove the attached bytes.
     #[arg(long, conflicts_with = "blob")]
     no_blob: bool,
 }

@@ -10,6 +10,7 @@ use capdeck_install::{ClientEntryTarget, ClientScope, LaunchTarget};
 use serde_json::Value;
 use url::Url;
 
+use super::EntryLimits;
 use crate::{commands::CommandContext, errors::CommandFailure, settings::CommandSettings};
 
 /// How Capdeck is reached, before the agent is known.
@@ -21,6 +22,8 @@ pub(in crate::commands) struct LaunchSettings {
     on_path: Option<PathBuf>,
     /// Flags of this run that the agent's process must have, too.
     flags: Vec<String>,
+    /// Flags that limit what the agent is given.
+    limits: Vec<String>,
     /// The project that was named, for the person's own files.
     project: Option<String>,
 }
@@ -30,6 +33,7 @@ const PROGRAM: &str = "capdeck";
 impl LaunchSettings {
     pub(in crate::commands) fn resolve(
         url: Option<&str>,
+        limits: &EntryLimits,
         settings: &CommandSettings,
         context: &CommandContext<'_>,
     ) -> Result<Self, CommandFailure> {
@@ -48,7 +52,8 @@ impl LaunchSettings {
         }
         let named = context.global.project.as_ref().and(settings.project.as_ref());
         Ok(Self {
-            url: url.map(endpoint).transpose()?,
+            url: url.map(|url| limits.address(&endpoint(url)?)).transpose()?,
+            limits: limits.flags(),
             path: text(executable)?,
             on_path: settings.environment.get("PATH").and_then(|path| on_path(path, executable)),
             flags,
@@ -77,7 +82,7 @@ impl LaunchSettings {
                     ClientScope::Project => target.client.project_word(),
                 };
                 let mut args = vec!["serve".to_owned()];
-                args.extend(self.flags.iter().cloned());
+                args.extend(self.flags.iter().chain(&self.limits).cloned());
                 args.extend(
                     project.into_iter().flat_map(|dir| ["--project".to_owned(), dir.to_owned()]),
                 );

@@ -244,7 +244,8 @@ fn note_needs(
     }
 }
 
-fn is_on_path(program: &str, environment: &EnvironmentSnapshot) -> bool {
+/// Whether a program of this name is in one of the folders of the `PATH`.
+pub(super) fn is_on_path(program: &str, environment: &EnvironmentSnapshot) -> bool {
     let executable = |path: PathBuf| {
         path.metadata()
             .is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)

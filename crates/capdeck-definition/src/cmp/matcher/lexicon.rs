@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_told_apart_by_their_form() {
+    fn words_are_classified_by_their_form() {
         assert!(is_gerund("deleting") && !is_gerund("bring") && !is_gerund("string"));
         assert!(is_frame("quickly") && !is_frame("reply"));
         assert!(is_misspelt("delte", "delete") && !is_misspelt("delete", "delete"));

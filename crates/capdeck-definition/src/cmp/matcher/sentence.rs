@@ -111,7 +111,6 @@ enum ClauseStart {
     Fixed(ClauseMood),
 }
 
-/// One sentence while its clauses are read.
 struct ClauseReader<'a> {
     sentence: &'a mut ParsedSentence,
     /// Whether it ends in a question mark.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use futures_util::future::{join, join_all};
-use http::{HeaderValue, Response, StatusCode, request::Parts};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::value::RawValue;
 
 use super::{
@@ -31,10 +31,12 @@ use crate::{
 const SESSION_STREAM_KEY: u64 = 0;
 
 impl HttpEndpoint {
-    pub(super) fn get(&self, parts: &Parts) -> Result<Response<ResponseBody>, HttpErrorReply> {
-        headers::check_accept(&parts.headers, &["text/event-stream"])?;
-        let session = self.session(parts)?;
-        if let Some(event_id) = headers::last_event_id(&parts.headers) {
+    pub(super) fn get(
+        &self,
+        session: &HttpSession,
+        headers: &HeaderMap,
+    ) -> Result<Response<ResponseBody>, HttpErrorReply> {
+        if let Some(event_id) = headers::last_event_id(headers) {
             let (stream, position) = session.find_stream(event_id).ok_or_else(|| {
                 HttpErrorReply::bad_request(
                     "the stream of this `Last-Event-ID` can no longer be read",
@@ -101,27 +103,10 @@ impl HttpEndpoint {
         Ok(response)
     }
 
-    pub(super) async fn delete(
-        &self,
-        parts: &Parts,
-    ) -> Result<Response<ResponseBody>, HttpErrorReply> {
-        let session = self.session(parts)?;
+    pub(super) async fn delete(&self, session: &HttpSession) -> Response<ResponseBody> {
         self.sessions.remove(&session.id);
         session.end().await;
-        Ok(reply::empty(StatusCode::NO_CONTENT))
-    }
-
-    pub(super) fn session(&self, parts: &Parts) -> Result<Arc<HttpSession>, HttpErrorReply> {
-        let id = headers::session_id(&parts.headers)?;
-        headers::check_revision(&parts.headers)?;
-        // Another principal's session looks like one that does not exist.
-        let session = self
-            .sessions
-            .get(id)
-            .filter(|session| session.principal == principal(&parts.extensions))
-            .ok_or_else(HttpErrorReply::session_not_found)?;
-        session.touch();
-        Ok(session)
+        reply::empty(StatusCode::NO_CONTENT)
     }
 
     /// Starts the task that ends idle sessions. It lives as long as the endpoint.

@@ -7,33 +7,32 @@ use capdeck_host::{
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 
 use crate::rest::{
-    ApiError, ApiResult, JsonBody, ListPage, NoContent, PageQuery, RequiredAccess, RestCall,
-    RestOperation, delete, get, post,
+    ApiError, ApiResult, JsonBody, ListPage, NoContent, PageQuery, RequiredAccess::Operator,
+    RestCall, RestOperation, delete, get, post,
 };
 
 const PATH: &str = "/v1/capsules/{capsule}/connections";
 
 pub(super) fn operations() -> Vec<RestOperation> {
     vec![
-        get(PATH, "listConnections", "List who else may use a capsule")
+        get(Operator, PATH, "listConnections", "List who else may use a capsule")
             .about("For the capsule's owner. Tokens are never shown.")
-            .who(RequiredAccess::Operator)
             .handled_with_query(list),
-        post(PATH, "addConnection", "Give a client access to a part of a capsule")
+        post(Operator, PATH, "addConnection", "Give a client access to a part of a capsule")
             .about("Makes a share. Its `token` is in this answer and nowhere else; it opens this capsule at `/mcp` and at `/mcp/<capsule>`. It ends after 90 days, at `expires_at`, or when you may no longer share the capsule: when you are removed, or when it is no longer yours and you are no admin.")
-            .who(RequiredAccess::Operator)
             .success(&[201])
             .handled_with_body(add),
-        delete("/v1/capsules/{capsule}/connections/{id}", "removeConnection", "Take an access back")
+        delete(Operator, "/v1/capsules/{capsule}/connections/{id}", "removeConnection", "Take an access back")
             .about("It opens nothing from the next request on.")
-            .who(RequiredAccess::Operator)
             .handled_by(remove),
     ]
 }
 
 /// An access that another client has.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Connection")]
 struct ConnectionResponse {
@@ -48,18 +47,14 @@ struct ConnectionResponse {
     principal: String,
     created_at: Timestamp,
     /// Who made it; absent where that was not written down.
-    #[serde(skip_serializing_if = "Option::is_none")]
     created_by: Option<String>,
     /// Absent: it lasts until it is revoked.
-    #[serde(skip_serializing_if = "Option::is_none")]
     expires_at: Option<Timestamp>,
     /// When it was last used, where that is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     last_used_at: Option<Timestamp>,
     /// Whether it opens nothing any more, because its time is over or its maker may no longer share the capsule.
     is_over: bool,
     /// The first letters of the token.
-    #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
 }
 
@@ -129,7 +124,7 @@ async fn granted(call: &RestCall) -> ApiResult<Vec<ConnectionResponse>> {
             id: grant.id.clone(),
             kind: "grant",
             name: name.unwrap_or_default(),
-            role: Role::parse(role.as_str())?,
+            role: *role,
             uri_prefixes: uri_prefixes.clone(),
             denied_prefixes: denied_prefixes.clone(),
             principal: grant.principal.clone(),

@@ -12,74 +12,68 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::rest::{
-    ApiError, ApiResult, JsonBody, ListPage, PageQuery, RequiredAccess, RestCall, RestOperation,
-    RestResponse, delete, get, idempotency, patch, post, put, version_tag,
+    ApiError, ApiResult, JsonBody, ListPage, PageQuery, RequiredAccess::Anyone, RestCall,
+    RestOperation, RestResponse, delete, get, idempotency, patch, post, put, version_tag,
 };
 
 const PATH: &str = "/v1/capsules/{capsule}/entries/{scheme}/{*path}";
 
 pub(super) fn operations() -> Vec<RestOperation> {
     vec![
-        get("/v1/capsules/{capsule}/entries", "listEntries", "List entries")
-            .who(RequiredAccess::Anyone)
+        get(Anyone, "/v1/capsules/{capsule}/entries", "listEntries", "List entries")
             .handled_with_query(list),
-        get(PATH, "getEntry", "Read an entry, as it is now or as it was")
+        get(Anyone, PATH, "getEntry", "Read an entry, as it is now or as it was")
             .about("`body` is exactly what was written; `text` has the lines around it that tell a model what to think of it. The `ETag` is the version.")
-            .who(RequiredAccess::Anyone)
             .success(&[200, 304])
             .handled_with_query(read),
-        put(PATH, "putEntry", "Write an entry")
+        put(Anyone, PATH, "putEntry", "Write an entry")
             .about("Without a precondition it replaces the current version, which stays in the history.")
-            .who(RequiredAccess::Anyone)
             .conditional()
             .success(&[200, 201])
             .problems(&[409, 422, 507])
             .handled_with_body(write),
-        patch(PATH, "patchEntry", "Change parts of an entry")
+        patch(Anyone, PATH, "patchEntry", "Change parts of an entry")
             .about("The steps are done in their order, all of them or none.")
-            .who(RequiredAccess::Anyone)
             .conditional()
             .problems(&[409, 422, 507])
             .handled_with_body(change),
-        delete(PATH, "deleteEntry", "Delete an entry")
+        delete(Anyone, PATH, "deleteEntry", "Delete an entry")
             .about("Its versions stay and can be restored.")
-            .who(RequiredAccess::Anyone)
             .conditional()
             .handled_by(remove),
-        get("/v1/capsules/{capsule}/search", "searchEntries", "Find entries by what they say")
+        get(Anyone, "/v1/capsules/{capsule}/search", "searchEntries", "Find entries by what they say")
             .about("A page has at most 50 hits, the best first.")
-            .who(RequiredAccess::Anyone)
             .handled_with_query(search),
         get(
+            Anyone,
             "/v1/capsules/{capsule}/history/{scheme}/{*path}",
             "getHistory",
             "List the versions of an entry",
         )
-        .who(RequiredAccess::Anyone)
         .handled_with_query(history),
         get(
+            Anyone,
             "/v1/capsules/{capsule}/diff/{scheme}/{*path}",
             "getDiff",
             "Compare two versions of an entry",
         )
-        .who(RequiredAccess::Anyone)
         .handled_with_query(diff),
         post(
+            Anyone,
             "/v1/capsules/{capsule}/restore/{scheme}/{*path}",
             "restoreEntry",
             "Make an earlier version the current one",
         )
         .about("Also brings back what was deleted. What is there now stays in the history.")
-        .who(RequiredAccess::Anyone)
         .conditional()
         .problems(&[507])
         .handled_with_body(restore),
         get(
+            Anyone,
             "/v1/capsules/{capsule}/deleted",
             "listDeleted",
             "List what was deleted and can be restored",
         )
-        .who(RequiredAccess::Anyone)
         .handled_with_query(deleted),
     ]
 }

@@ -15,33 +15,29 @@ use super::{CapsuleDetails, CapsuleItem};
 use crate::{
     request_actor::RequestActor,
     rest::{
-        ApiError, ApiResult, JsonBody, ListPage, NoContent, PageQuery, RequiredAccess, RestCall,
-        RestOperation, RestResponse, delete, get, patch, post,
+        ApiError, ApiResult, JsonBody, ListPage, NoContent, PageQuery,
+        RequiredAccess::{self, Anyone, Operator},
+        RestCall, RestOperation, RestResponse, delete, get, patch, post,
     },
 };
 
 pub(super) fn operations() -> Vec<RestOperation> {
     vec![
-        get("/v1/capsules", "listCapsules", "List the capsules that you reach")
-            .who(RequiredAccess::Anyone)
+        get(Anyone, "/v1/capsules", "listCapsules", "List the capsules that you reach")
             .handled_with_query(list),
-        post("/v1/capsules", "createCapsule", "Make a capsule")
+        post(Operator, "/v1/capsules", "createCapsule", "Make a capsule")
             .about("It belongs to the operator who makes it. Its id is made from its name and never changes.")
-            .who(RequiredAccess::Operator)
             .success(&[201])
             .handled_with_body(create),
-        get("/v1/capsules/{capsule}", "getCapsule", "Look at one capsule")
-            .who(RequiredAccess::Anyone)
+        get(Anyone, "/v1/capsules/{capsule}", "getCapsule", "Look at one capsule")
             .success(&[200, 304])
             .handled_by(show),
-        patch("/v1/capsules/{capsule}", "updateCapsule", "Rename a capsule, describe it, or change who may find it")
+        patch(Operator, "/v1/capsules/{capsule}", "updateCapsule", "Rename a capsule, describe it, or change who may find it")
             .about("`private`: only those who were let in know of it. `team`: every operator finds it in the library and reads it. `discoverable`: agents that are signed in find its name and description, too.")
-            .who(RequiredAccess::Operator)
             .problems(&[409])
             .handled_with_body(update),
-        delete("/v1/capsules/{capsule}", "deleteCapsule", "Take a capsule away")
+        delete(Operator, "/v1/capsules/{capsule}", "deleteCapsule", "Take a capsule away")
             .about("Its files are moved aside in the data folder and can be put back by hand. With `purge` they are removed for good, with every version, the memory, the signals and the capsule's own log. For a capsule that was taken away before, an admin gives its id and `purge`: what was kept of it is removed.")
-            .who(RequiredAccess::Operator)
             .handled_with_query(remove),
     ]
 }
@@ -239,7 +235,6 @@ impl RestCall {
         Ok(())
     }
 
-    /// A capsule as its owner is shown it.
     pub(super) fn owned_by_caller(&self, info: CapsuleInfo) -> CapsuleItem {
         let access = CapsuleAccess::owner();
         self.to_item(CapsuleSummary { info, access, entries: None, problem: None })

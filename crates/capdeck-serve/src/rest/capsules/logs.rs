@@ -5,13 +5,14 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::rest::{ApiResult, ListPage, PageQuery, RequiredAccess, RestCall, RestOperation, get};
+use crate::rest::{
+    ApiResult, ListPage, PageQuery, RequiredAccess::Anyone, RestCall, RestOperation, get,
+};
 
 pub(super) fn operations() -> Vec<RestOperation> {
     vec![
-        get("/v1/capsules/{capsule}/logs", "listCapsuleLog", "List what was done in a capsule, the latest first")
+        get(Anyone, "/v1/capsules/{capsule}/logs", "listCapsuleLog", "List what was done in a capsule, the latest first")
             .about("For the capsule's owner. Looking at it is recorded, too. No line has bodies, tokens or memory.")
-            .who(RequiredAccess::Anyone)
             .handled_with_query(list),
     ]
 }

@@ -10,25 +10,28 @@ use serde::Deserialize;
 
 use super::SchemeDetails;
 use crate::rest::{
-    ApiError, ApiResult, JsonBody, ListPage, NoContent, RequiredAccess, RestCall, RestOperation,
-    RestResponse, delete, get, post,
+    ApiError, ApiResult, JsonBody, ListPage, NoContent, RequiredAccess::Anyone, RestCall,
+    RestOperation, RestResponse, delete, get, post,
 };
 
 pub(super) fn operations() -> Vec<RestOperation> {
     vec![
-        get("/v1/capsules/{capsule}/schemes", "listSchemes", "List the schemes of a capsule")
-            .who(RequiredAccess::Anyone)
-            .handled_by(list),
-        post("/v1/capsules/{capsule}/schemes", "addScheme", "Declare a scheme")
-            .who(RequiredAccess::Anyone)
+        get(
+            Anyone,
+            "/v1/capsules/{capsule}/schemes",
+            "listSchemes",
+            "List the schemes of a capsule",
+        )
+        .handled_by(list),
+        post(Anyone, "/v1/capsules/{capsule}/schemes", "addScheme", "Declare a scheme")
             .success(&[201])
             .handled_with_body(add),
         delete(
+            Anyone,
             "/v1/capsules/{capsule}/schemes/{name}",
             "removeScheme",
             "Remove a scheme that has no entries",
         )
-        .who(RequiredAccess::Anyone)
         .problems(&[409])
         .handled_by(remove),
     ]

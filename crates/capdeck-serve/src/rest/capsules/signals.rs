@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::rest::{
-    ApiResult, JsonBody, ListPage, PageQuery, RequiredAccess, RestCall, RestOperation, get, post,
+    ApiResult, JsonBody, ListPage, PageQuery, RequiredAccess::Anyone, RestCall, RestOperation, get,
+    post,
 };
 
 /// Where a list of signals begins: before all of them.
@@ -13,12 +14,10 @@ const FIRST_SIGNAL_ID: &str = "sig_00000000000000000000000000";
 
 pub(super) fn operations() -> Vec<RestOperation> {
     vec![
-        get("/v1/capsules/{capsule}/signals", "listSignals", "List signals, the oldest first")
+        get(Anyone, "/v1/capsules/{capsule}/signals", "listSignals", "List signals, the oldest first")
             .about("Nothing is acknowledged by this. A page has at most 100 signals; `next_cursor` is null where there is no more now, and `after` goes on from the last one later.")
-            .who(RequiredAccess::Anyone)
             .handled_with_query(list),
-        post("/v1/capsules/{capsule}/signals", "sendSignal", "Send a signal")
-            .who(RequiredAccess::Anyone)
+        post(Anyone, "/v1/capsules/{capsule}/signals", "sendSignal", "Send a signal")
             .success(&[201])
             .handled_with_body(send),
     ]

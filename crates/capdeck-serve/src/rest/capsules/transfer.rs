@@ -20,8 +20,8 @@ use tokio_util::io::ReaderStream;
 
 use super::{CapsuleItem, lifecycle::run_to_completion};
 use crate::rest::{
-    ApiError, ApiResult, ArchiveBody, ArchiveContent, ByteContent, RequiredAccess, RestCall,
-    RestOperation, RestResponse, get, post, run_blocking,
+    ApiError, ApiResult, ArchiveBody, ArchiveContent, ByteContent, RequiredAccess::Operator,
+    RestCall, RestOperation, RestResponse, get, post, run_blocking,
 };
 
 /// Bytes that an archive may unpack to.
@@ -29,13 +29,11 @@ const MAX_UNPACKED: u64 = 1024 * 1024 * 1024;
 
 pub(super) fn operations() -> Vec<RestOperation> {
     vec![
-        get("/v1/capsules/{capsule}/export", "exportCapsule", "Take a whole capsule as an archive")
+        get(Operator, "/v1/capsules/{capsule}/export", "exportCapsule", "Take a whole capsule as an archive")
             .about("A `tar.gz` with the entries as plain files, in the layout of `capdeck capsule export`. For the capsule's owner.")
-            .who(RequiredAccess::Operator)
             .handled_by(export),
-        post("/v1/capsules/import", "importCapsule", "Make a capsule of an archive")
+        post(Operator, "/v1/capsules/import", "importCapsule", "Make a capsule of an archive")
             .about("Takes what an export gave, compressed or not, up to 256 MiB. A problem with one file skips that file and is reported.")
-            .who(RequiredAccess::Operator)
             .success(&[201])
             .problems(&[507])
             .handled_with_query_and_body(import),

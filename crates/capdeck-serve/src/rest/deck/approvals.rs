@@ -14,23 +14,24 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::rest::{
-    ApiError, ApiResult, JsonObject, ListPage, NoContent, OptionalJsonBody, PageQuery, RestCall,
-    RestOperation, delete, get, post, run_blocking,
+    ApiError, ApiResult, JsonObject, ListPage, NoContent, OptionalJsonBody, PageQuery,
+    RequiredAccess::Admin, RestCall, RestOperation, delete, get, post, run_blocking,
 };
 
 pub(super) fn operations() -> Vec<RestOperation> {
     vec![
-        get("/v1/deck/approvals", "listApprovals", "List pending and standing approvals")
+        get(Admin, "/v1/deck/approvals", "listApprovals", "List pending and standing approvals")
             .handled_with_query(list_approvals),
-        post("/v1/deck/approvals/{id}/approve", "approveCall", "Approve a pending call")
+        post(Admin, "/v1/deck/approvals/{id}/approve", "approveCall", "Approve a pending call")
             .about("The client can repeat the same call once within ten minutes; with `always`, every client can call the tool until its definition changes.")
             .handled_with_body(approve_call),
-        delete("/v1/deck/approvals/{id}", "revokeApproval", "Withdraw an approval, or deny a pending call")
+        delete(Admin, "/v1/deck/approvals/{id}", "revokeApproval", "Withdraw an approval, or deny a pending call")
             .handled_by(revoke_approval),
-        get("/v1/deck/pins", "listPins", "List tools with the state of their pins")
+        get(Admin, "/v1/deck/pins", "listPins", "List tools with the state of their pins")
             .problems(&[404])
             .handled_with_query(list_pins),
         get(
+            Admin,
             "/v1/deck/pins/{capability}/diff",
             "getPinDiff",
             "Get the changes of a capability's tools since they were pinned",
@@ -38,6 +39,7 @@ pub(super) fn operations() -> Vec<RestOperation> {
         .about("The members of `capdeck pins diff --json`. Hidden characters are escaped.")
         .handled_with_query(diff_pins),
         post(
+            Admin,
             "/v1/deck/pins/{capability}/approve",
             "approvePins",
             "Approve the current definitions of a capability",

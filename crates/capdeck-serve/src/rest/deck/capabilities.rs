@@ -8,24 +8,24 @@ use capdeck_host::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 use super::tools::context;
 use crate::rest::{
-    ApiResult, EmptyBody, JsonObject, ListPage, OptionalJsonBody, PageQuery, RequiredAccess,
+    ApiResult, EmptyBody, JsonObject, ListPage, OptionalJsonBody, PageQuery,
+    RequiredAccess::{Admin, Deck},
     RestCall, RestOperation, get, post,
 };
 
 pub(super) fn operations() -> Vec<RestOperation> {
     vec![
-        get("/v1/deck/capabilities", "listCapabilities", "List the capabilities of the deck")
+        get(Deck, "/v1/deck/capabilities", "listCapabilities", "List the capabilities of the deck")
             .about("Includes quarantined, hidden and untrusted ones with the reason. Connects to nothing. `tokens` is an upper bound for listing every tool.")
-            .who(RequiredAccess::Deck)
             .handled_with_query(list),
-        get("/v1/deck/capabilities/{capability}", "getCapability", "Get one capability, and why agents do or do not see it")
+        get(Deck, "/v1/deck/capabilities/{capability}", "getCapability", "Get one capability, and why agents do or do not see it")
             .about("The members of `capdeck inspect --json`; `why` has those of `capdeck why --json`. Clients get no `why`. Connects to nothing.")
-            .who(RequiredAccess::Deck)
             .handled_by(show),
-        post("/v1/deck/capabilities/{capability}/check", "checkCapability", "Connect to a capability and refresh its tools")
+        post(Admin, "/v1/deck/capabilities/{capability}/check", "checkCapability", "Connect to a capability and refresh its tools")
             .about("The response is 200 even when the capability is not available; see `status`.")
             .problems(&[424, 502, 504])
             .handled_with_body(check),
@@ -35,11 +35,10 @@ pub(super) fn operations() -> Vec<RestOperation> {
 /// After the operations on tools in the document.
 pub(super) fn health_operations() -> Vec<RestOperation> {
     vec![
-        get("/v1/deck/budget", "getBudget", "Get the token cost of each capability")
+        get(Deck, "/v1/deck/budget", "getBudget", "Get the token cost of each capability")
             .about("Upper bounds, calibrated against o200k; `capdeck budget` counts exactly. Uses cached tool lists; connects to nothing.")
-            .who(RequiredAccess::Deck)
             .handled_by(budget),
-        get("/v1/deck/health", "getDeckHealth", "Get the health of the capabilities")
+        get(Admin, "/v1/deck/health", "getDeckHealth", "Get the health of the capabilities")
             .about("From the last known state; connects to nothing. `degraded` when a capability is quarantined or its last call failed.")
             .handled_by(health),
     ]
@@ -220,17 +219,16 @@ struct DeckHealth {
 }
 
 /// The health of one capability.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct CapabilityHealth {
     id: String,
     status: ItemStatus,
-    #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// The last known health.
     health: HealthStatus,
     /// The last failure, if no call has succeeded since.
-    #[serde(skip_serializing_if = "Option::is_none")]
     last_failure: Option<DiscoveryFailure>,
 }
 

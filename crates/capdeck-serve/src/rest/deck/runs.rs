@@ -8,25 +8,31 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::rest::{
-    ApiError, ApiResult, BinaryContent, ByteContent, JsonObject, ListPage, PageQuery, RestCall,
-    RestOperation, RestResponse, get, run_blocking,
+    ApiError, ApiResult, BinaryContent, ByteContent, JsonObject, ListPage, PageQuery,
+    RequiredAccess::Admin, RestCall, RestOperation, RestResponse, get, run_blocking,
 };
 
 const CHUNK_BYTES: u64 = 256 * 1024;
 
 pub(super) fn operations() -> Vec<RestOperation> {
     vec![
-        get("/v1/deck/runs", "listRuns", "List code mode runs, the newest first")
+        get(Admin, "/v1/deck/runs", "listRuns", "List code mode runs, the newest first")
             .about("The members of `capdeck runs list --json`.")
             .handled_with_query(list_runs),
-        get("/v1/deck/runs/{id}", "getRun", "Get one run with its code, calls and outcome")
+        get(Admin, "/v1/deck/runs/{id}", "getRun", "Get one run with its code, calls and outcome")
             .about("Tool results are omitted, and text that looks like a secret is redacted.")
             .problems(&[409])
             .handled_by(get_run),
-        get("/v1/deck/artifacts", "listArtifacts", "List stored large results, the newest first")
-            .about("The members of `capdeck artifacts list --json`.")
-            .handled_with_query(list_artifacts),
         get(
+            Admin,
+            "/v1/deck/artifacts",
+            "listArtifacts",
+            "List stored large results, the newest first",
+        )
+        .about("The members of `capdeck artifacts list --json`.")
+        .handled_with_query(list_artifacts),
+        get(
+            Admin,
             "/v1/deck/artifacts/{capability}/{call}/{file}",
             "getArtifact",
             "Download one stored result",

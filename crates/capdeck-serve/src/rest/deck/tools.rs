@@ -3,10 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use capdeck_host::{
-    CallConsent, CallContext, CallError, CapabilityReport, ClientProfile, DeckSearchResults,
-    EntryHit, ErrorCode, NoCaller, Principal, Session, SessionContinuity, SessionScope,
-    SessionSettings, TaskForm, ToolQuery, ToolRequest, ViewPolicy, calls, check, described_tool,
-    found_tool, observed_shape, search, tool_item,
+    AGENT_START_WAIT, CallConsent, CallContext, CallError, CapabilityReport, ClientProfile,
+    DeckSearchResults, EntryHit, ErrorCode, NoCaller, Principal, Session, SessionContinuity,
+    SessionScope, SessionSettings, TaskForm, ToolQuery, ToolRequest, ViewPolicy, calls, check,
+    described_tool, found_tool, observed_shape, search, tool_item,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,29 +14,27 @@ use serde_json::{Map, Value, value::to_raw_value};
 
 use crate::rest::{
     ApiError, ApiResult, JsonBody, JsonObject, ListPage, OptionalJsonBody, PageQuery,
-    RawToolResult, RequiredAccess, RestCall, RestOperation, ToolDefinition, get, post,
+    RawToolResult,
+    RequiredAccess::{self, Deck, DeckCall},
+    RestCall, RestOperation, ToolDefinition, get, post,
 };
 
 pub(super) fn operations() -> Vec<RestOperation> {
     vec![
-        get("/v1/deck/capabilities/{capability}/tools", "listTools", "List the tools of one capability")
+        get(Deck, "/v1/deck/capabilities/{capability}/tools", "listTools", "List the tools of one capability")
             .about("Connects only while the tools are unknown, or with `refresh`.")
-            .who(RequiredAccess::Deck)
             .problems(&[424, 502, 504])
             .handled_with_query(list_tools),
-        get("/v1/deck/capabilities/{capability}/tools/{tool}", "getTool", "Get one tool with its schemas")
+        get(Deck, "/v1/deck/capabilities/{capability}/tools/{tool}", "getTool", "Get one tool with its schemas")
             .about("`observedOutputShape` is the shape of earlier results; `why` explains the policy and the pin.")
-            .who(RequiredAccess::Deck)
             .problems(&[424, 502, 504])
             .handled_by(get_tool),
-        get("/v1/deck/tools/search", "searchTools", "Search tools by purpose")
-            .about("Connects to capabilities whose tools are unknown. The first page also has matching capsule entries.")
-            .who(RequiredAccess::Deck)
+        get(Deck, "/v1/deck/tools/search", "searchTools", "Search tools by purpose")
+            .about("Connects to capabilities whose tools are unknown and waits for them briefly; those that answer later are in the next search. The first page also has matching capsule entries.")
             .problems(&[404])
             .handled_with_query(search_tools),
-        post("/v1/deck/capabilities/{capability}/tools/{tool}/call", "callTool", "Call a tool")
+        post(DeckCall, "/v1/deck/capabilities/{capability}/tools/{tool}/call", "callTool", "Call a tool")
             .about("The response is the tool's result, an MCP `CallToolResult`; a failed tool sets `isError`. Arguments are checked against the tool's input schema first. A tool that requires approval returns 409 `approval_required`: repeat the same call after a person has approved it.")
-            .who(RequiredAccess::DeckCall)
             .problems(&[424, 502, 504])
             .handled_with_body(call_tool),
     ]
@@ -83,6 +81,9 @@ struct ToolSearchResponse {
 #[derive(Debug, Serialize, JsonSchema)]
 struct UnavailableCapability {
     capability: String,
+    /// `starting`: search again in a moment. `failed`: see the reason.
+    #[schemars(extend("enum" = ["starting", "failed"]))]
+    status: &'static str,
     reason: String,
 }
 
@@ -141,9 +142,10 @@ async fn search_tools(call: RestCall, query: ToolSearchQuery) -> ApiResult<ToolS
         entries: entries.iter().map(EntryHit::facts).map(JsonObject).collect(),
         unavailable: unavailable
             .into_iter()
-            .map(|(capability, error)| UnavailableCapability {
-                capability,
-                reason: error.to_string(),
+            .map(|list| UnavailableCapability {
+                capability: list.id.to_string(),
+                status: list.status(),
+                reason: list.error.to_string(),
             })
             .collect(),
     })
@@ -230,5 +232,6 @@ impl RestCall {
 
 /// A context with the timeout of the tool, or this one.
 pub(super) fn context(timeout: Option<Duration>) -> CallContext {
-    CallContext { timeout, ..CallContext::detached(Duration::ZERO) }
+    let start_wait = Some(AGENT_START_WAIT);
+    CallContext { timeout, start_wait, ..CallContext::detached(Duration::ZERO) }
 }

@@ -9,7 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::rest::{
-    ApiError, ApiResult, ListPage, PageQuery, RestCall, RestOperation, get, run_blocking,
+    ApiError, ApiResult, ListPage, PageQuery, RequiredAccess::Admin, RestCall, RestOperation, get,
+    run_blocking,
 };
 
 /// The filter for every outcome but `ok`.
@@ -18,7 +19,7 @@ const MAX_LINES: usize = 10_000;
 
 pub(super) fn operations() -> Vec<RestOperation> {
     vec![
-        get("/v1/audit", "listAudit", "List audit events, the newest first")
+        get(Admin, "/v1/audit", "listAudit", "List audit events, the newest first")
             .about("`registry`: sign-ins, requests, decisions, settings, and operations on whole capsules, from the hash-chained log of the data folder. `deck`: calls, reads and searches of the deck. Events have no arguments, results, bodies or tokens. Only the last 10,000 lines are listed.")
             .handled_with_query(list),
     ]

@@ -9,32 +9,30 @@ use http::StatusCode;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::{convert, count_failure, scopes};
 use crate::{
     CapsuleReference,
     rest::{
-        ApiError, ApiResult, NoContent, RequiredAccess, RestCall, RestOperation, RestResponse,
-        SmallJsonBody, delete, get, post,
+        ApiError, ApiResult, NoContent, RequiredAccess::Stranger, RestCall, RestOperation,
+        RestResponse, SmallJsonBody, delete, get, post,
     },
     transport::http::bearer,
 };
 
 pub(super) fn operations() -> Vec<RestOperation> {
     vec![
-        post("/v1/agent-enrollments", "createEnrollment", "Enroll an agent without a browser")
+        post(Stranger, "/v1/agent-enrollments", "createEnrollment", "Enroll an agent without a browser")
             .about("Requests one role in one capsule, or a part of the deck. The response to a new enrollment has `enrollment_token`, which is not valid until a person approves the request; then it is the agent's token at `mcp_url`. While the request is pending, a repeated request of the same client for the same role and target returns the same enrollment with 200, without the token and the code; a client that has lost the token must enroll with another `client_id`. Targets that do not exist are accepted like others.")
-            .who(RequiredAccess::Stranger)
             .success(&[200, 201])
             .problems(&[507])
             .handled_with_body(create),
-        get("/v1/agent-enrollments/{id}", "pollEnrollment", "Get the status of an enrollment")
+        get(Stranger, "/v1/agent-enrollments/{id}", "pollEnrollment", "Get the status of an enrollment")
             .about("Requires `Authorization: Bearer <enrollment_token>`. Poll no more often than every `interval` seconds; earlier requests return 429 `too_soon` with `Retry-After`. A wrong token and a wrong id return the same error.")
-            .who(RequiredAccess::Stranger)
             .handled_by(poll),
-        delete("/v1/agent-enrollments/{id}", "withdrawEnrollment", "Withdraw an enrollment")
+        delete(Stranger, "/v1/agent-enrollments/{id}", "withdrawEnrollment", "Withdraw an enrollment")
             .about("Requires `Authorization: Bearer <enrollment_token>`. The access of an approved enrollment ends.")
-            .who(RequiredAccess::Stranger)
             .handled_by(withdraw),
     ]
 }
@@ -81,6 +79,7 @@ struct DeckSelection {
 }
 
 /// An enrollment as its agent sees it.
+#[skip_serializing_none]
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(rename = "Enrollment")]
 struct EnrollmentResponse {
@@ -94,21 +93,16 @@ struct EnrollmentResponse {
     /// Seconds between two polls.
     interval: u64,
     /// When the enrollment or its grant expires.
+    #[serialize_always]
     expires_at: Option<Timestamp>,
     /// The code that the approver compares. Only in the first response.
-    #[serde(skip_serializing_if = "Option::is_none")]
     user_code: Option<String>,
     /// Only in the first response.
-    #[serde(skip_serializing_if = "Option::is_none")]
     enrollment_token: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     scopes: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     capsule_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<Role>,
     /// Where the token is valid.
-    #[serde(skip_serializing_if = "Option::is_none")]
     mcp_url: Option<String>,
 }
 

@@ -17,39 +17,33 @@ use super::{
 };
 use crate::rest::{
     ApiError, ApiResult, EmptyBody, JsonBody, ListPage, OptionalJsonBody, PageQuery,
-    RequiredAccess, RestCall, RestOperation, get, post,
+    RequiredAccess::{Manager, Operator},
+    RestCall, RestOperation, get, post,
 };
 
 const DEFAULT_LIFETIME: Duration = Duration::from_secs(90 * 24 * 3600);
 
 pub(super) fn operations() -> Vec<RestOperation> {
     vec![
-        get("/v1/grants", "listGrants", "List access requests, the newest first")
+        get(Manager, "/v1/grants", "listGrants", "List access requests, the newest first")
             .about("The requests that you can decide; with `mine`, those you made. Enrollments have `source=enrollment`; `code` finds the pending one with this user code.")
-            .who(RequiredAccess::Manager)
             .handled_with_query(list),
-        get("/v1/grants/{id}", "getGrant", "Get one access request")
-            .who(RequiredAccess::Manager)
+        get(Manager, "/v1/grants/{id}", "getGrant", "Get one access request")
             .handled_by(show),
-        post("/v1/grants/{id}/approve", "approveGrant", "Approve a request, unchanged or narrower")
+        post(Manager, "/v1/grants/{id}/approve", "approveGrant", "Approve a request, unchanged or narrower")
             .about("Omitted members stay as requested. An approval cannot exceed the request (409 `widens`) or your own access (403 `forbidden`). A request from yourself, your browser, your address or your program must be approved by others (403 `self_approval`); an admin can approve it, and the grant then has `self_approved`.")
-            .who(RequiredAccess::Manager)
             .problems(&[507])
             .handled_with_body(approve),
-        post("/v1/grants/{id}/deny", "denyGrant", "Deny a request")
-            .who(RequiredAccess::Manager)
+        post(Manager, "/v1/grants/{id}/deny", "denyGrant", "Deny a request")
             .handled_with_body(deny),
-        post("/v1/grants/deny", "denyGrants", "Deny many pending requests at once")
+        post(Manager, "/v1/grants/deny", "denyGrants", "Deny many pending requests at once")
             .about("Denies every pending request that matches all given members and that you can decide. For example `{\"source\": \"enrollment\", \"address\": \"192.0.2.7\"}` denies all enrollments from one address; for IPv6, from its /64 network. Each denied request is one audit event.")
-            .who(RequiredAccess::Manager)
             .handled_with_body(deny_many),
-        post("/v1/grants/{id}/revoke", "revokeGrant", "Revoke the grant of a request")
+        post(Manager, "/v1/grants/{id}/revoke", "revokeGrant", "Revoke the grant of a request")
             .about("The access ends with the next request.")
-            .who(RequiredAccess::Manager)
             .handled_with_body(revoke),
-        post("/v1/grants/{id}/connection", "openConnection", "Create a token for the grant of a request")
+        post(Operator, "/v1/grants/{id}/connection", "openConnection", "Create a token for the grant of a request")
             .about("For the requester and admins. The token is only in this response; it is valid at `/mcp`.")
-            .who(RequiredAccess::Operator)
             .success(&[201])
             .problems(&[507])
             .handled_with_body(connect),

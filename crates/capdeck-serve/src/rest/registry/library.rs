@@ -13,19 +13,17 @@ use serde::{Deserialize, Serialize};
 
 use super::{GrantRequestResponse, scopes};
 use crate::rest::{
-    ApiError, ApiResult, JsonBody, ListPage, PageQuery, RequiredAccess, RestCall, RestOperation,
-    capsules::CapsuleItem, get, post,
+    ApiError, ApiResult, JsonBody, ListPage, PageQuery, RequiredAccess::Operator, RestCall,
+    RestOperation, capsules::CapsuleItem, get, post,
 };
 
 pub(super) fn operations() -> Vec<RestOperation> {
     vec![
-        get("/v1/library", "listLibrary", "List the capsules of the library")
+        get(Operator, "/v1/library", "listLibrary", "List the capsules of the library")
             .about("Capsules with visibility `team` or `discoverable`. Request access for an agent at `/v1/capsules/{capsule}/access-requests`.")
-            .who(RequiredAccess::Operator)
             .handled_with_query(list),
-        post("/v1/capsules/{capsule}/access-requests", "requestAccess", "Request access to a capsule for an agent")
+        post(Operator, "/v1/capsules/{capsule}/access-requests", "requestAccess", "Request access to a capsule for an agent")
             .about("The capsule must be your own or in the library; other private capsules return 404. The owner and approvers decide. If a policy rule decides, the response already has the decision.")
-            .who(RequiredAccess::Operator)
             .success(&[201])
             .problems(&[507])
             .handled_with_body(request_access),

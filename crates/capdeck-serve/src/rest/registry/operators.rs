@@ -11,13 +11,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::{GrantResponse, convert, page_request, shown_page};
 use crate::rest::{
     ApiError, ApiResult, EmptyBody, JsonBody, ListPage, NoContent, OptionalJsonBody, PageQuery,
-    RestCall, RestOperation, delete, get, patch, post,
+    RequiredAccess::Admin, RestCall, RestOperation, delete, get, patch, post,
 };
 
 pub(super) fn operations() -> Vec<RestOperation> {
     vec![
-        get("/v1/operators", "listOperators", "List operators").handled_with_query(list),
-        post("/v1/operators", "createOperator", "Create an operator")
+        get(Admin, "/v1/operators", "listOperators", "List operators").handled_with_query(list),
+        post(Admin, "/v1/operators", "createOperator", "Create an operator")
             .about(
                 "The `key` is only in this response; the operator signs in with it. An operator with a `subject` \
                  signs in at the provider instead and gets a key only on request.",
@@ -26,6 +26,7 @@ pub(super) fn operations() -> Vec<RestOperation> {
             .problems(&[507])
             .handled_with_body(create),
         patch(
+            Admin,
             "/v1/operators/{id}",
             "updateOperator",
             "Change the name, role or account of an operator",
@@ -33,18 +34,18 @@ pub(super) fn operations() -> Vec<RestOperation> {
         .about("A changed `subject`, or `null` for none, ends all their sessions.")
         .problems(&[409])
         .handled_with_body(update),
-        post("/v1/operators/{id}/key", "rotateOperatorKey", "Rotate the key of an operator")
+        post(Admin, "/v1/operators/{id}/key", "rotateOperatorKey", "Rotate the key of an operator")
             .about("The old key is revoked.")
             .handled_with_body(rotate),
-        delete("/v1/operators/{id}", "deleteOperator", "Delete an operator")
+        delete(Admin, "/v1/operators/{id}", "deleteOperator", "Delete an operator")
             .problems(&[409])
             .handled_by(remove),
-        get("/v1/oauth-clients", "listClients", "List OAuth clients, the newest first")
+        get(Admin, "/v1/oauth-clients", "listClients", "List OAuth clients, the newest first")
             .handled_with_query(list_clients),
-        delete("/v1/oauth-clients/{id}", "deleteClient", "Delete an OAuth client")
+        delete(Admin, "/v1/oauth-clients/{id}", "deleteClient", "Delete an OAuth client")
             .about("Its tokens are revoked.")
             .handled_by(remove_client),
-        get("/v1/principals", "listPrincipals", "List principals, the newest first")
+        get(Admin, "/v1/principals", "listPrincipals", "List principals, the newest first")
             .handled_with_query(list_principals),
     ]
 }

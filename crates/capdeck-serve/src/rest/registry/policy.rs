@@ -9,32 +9,33 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::replace_if_given;
 use crate::rest::{
-    ApiError, ApiResult, JsonBody, ListPage, NoContent, PageQuery, RequiredAccess, RestCall,
-    RestOperation, delete, get, patch, post, put,
+    ApiError, ApiResult, JsonBody, ListPage, NoContent, PageQuery,
+    RequiredAccess::{Admin, Operator},
+    RestCall, RestOperation, delete, get, patch, post, put,
 };
 
 const PATH: &str = "/v1/approval-policy";
 
 pub(super) fn operations() -> Vec<RestOperation> {
     vec![
-        get(PATH, "getApprovalPolicy", "Get the approval policy").handled_by(get_policy),
-        put(PATH, "putApprovalPolicy", "Replace the approval policy")
+        get(Admin, PATH, "getApprovalPolicy", "Get the approval policy").handled_by(get_policy),
+        put(Admin, PATH, "putApprovalPolicy", "Replace the approval policy")
             .about("In mode `policy` the first matching rule decides, otherwise a person. Rules cannot approve the role `owner` or `registry:manage`.")
             .handled_with_body(replace_policy),
-        get("/v1/access-profiles", "listProfiles", "List access profiles")
-            .who(RequiredAccess::Operator)
+        get(Operator, "/v1/access-profiles", "listProfiles", "List access profiles")
             .handled_with_query(list_profiles),
-        post("/v1/access-profiles", "createProfile", "Create an access profile")
+        post(Admin, "/v1/access-profiles", "createProfile", "Create an access profile")
             .about("Approving a request with a profile narrows it to the profile. Later changes of the profile do not change grants.")
             .success(&[201])
             .problems(&[507])
             .handled_with_body(create_profile),
-        patch("/v1/access-profiles/{id}", "updateProfile", "Change an access profile")
+        patch(Admin, "/v1/access-profiles/{id}", "updateProfile", "Change an access profile")
             .about("Omitted members stay unchanged.")
             .problems(&[409])
             .handled_with_body(update_profile),
-        delete("/v1/access-profiles/{id}", "deleteProfile", "Delete an access profile")
+        delete(Admin, "/v1/access-profiles/{id}", "deleteProfile", "Delete an access profile")
             .handled_by(delete_profile),
     ]
 }
@@ -154,9 +155,7 @@ async fn update_profile(
         (&mut terms.denied_tools, change.denied_tools),
         (&mut terms.modes, change.modes),
     ] {
-        if let Some(given) = given {
-            *place = given;
-        }
+        replace_if_given(place, given);
     }
     Ok(registry.approval().update_profile(&call.registry_caller(), id, terms).await?.into())
 }

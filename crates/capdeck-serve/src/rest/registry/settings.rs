@@ -4,15 +4,18 @@ use capdeck_auth::inbound::ApprovalMode;
 use capdeck_host::ServeAuthMode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
-use crate::rest::{ApiResult, JsonBody, RestCall, RestOperation, get, patch};
+use crate::rest::{
+    ApiResult, JsonBody, RequiredAccess::Admin, RestCall, RestOperation, get, patch,
+};
 
 const PATH: &str = "/v1/settings";
 
 pub(super) fn operations() -> Vec<RestOperation> {
     vec![
-        get(PATH, "getSettings", "Get the settings of this host").handled_by(show),
-        patch(PATH, "updateSettings", "Change the settings of this host")
+        get(Admin, PATH, "getSettings", "Get the settings of this host").handled_by(show),
+        patch(Admin, PATH, "updateSettings", "Change the settings of this host")
             .about("Only the approval mode can be changed at runtime. All other settings are in the configuration and are read at startup.")
             .handled_with_body(update),
     ]
@@ -33,14 +36,13 @@ struct SettingsResponse {
 }
 
 /// Whether this process holds the registry.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, JsonSchema)]
 struct RegistryState {
     available: bool,
     /// Why not.
-    #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// The address of the process that holds it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     served_at: Option<String>,
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::{
+    body::Body,
     extract::{Request, State},
     middleware::Next,
     response::Response,
@@ -18,7 +19,7 @@ use super::{
     },
     client_address::set_client_address,
     credential_stream::{StreamCredential, end_with},
-    limits::{CountedRequest, RateLimiter},
+    limits::RateLimiter,
     own_credential::own_credential,
 };
 use crate::{
@@ -37,7 +38,7 @@ pub(super) struct AuthLayer {
     pub(super) http_state: Arc<HttpState>,
 }
 
-/// In front of everything but the MCP endpoints, which ask by themselves: where a request comes from.
+/// In front of what strangers may ask for: where a request comes from.
 pub(super) async fn check_origin(
     State(layer): State<Arc<AuthLayer>>,
     request: Request,
@@ -45,7 +46,8 @@ pub(super) async fn check_origin(
 ) -> Response {
     let is_interface = rest::is_rest_path(request.uri().path());
     let (mut parts, body) = request.into_parts();
-    let response = match layer.accept_origin(&mut parts) {
+    let checked = set_client_address(&mut parts, &layer.proxies);
+    let response = match checked.and_then(|()| layer.names.check(&parts)) {
         Ok(()) => next.run(Request::from_parts(parts, body)).await,
         Err(refusal) => refusal,
     };
@@ -70,83 +72,80 @@ pub(super) async fn limit_strangers(
     }
 }
 
-/// In front of what needs a sender who is known.
+/// In front of what needs a sender who is known, but for the MCP endpoints, which ask by themselves.
 pub(super) async fn authenticate(
     State(layer): State<Arc<AuthLayer>>,
     request: Request,
     next: Next,
 ) -> Response {
-    let (mut parts, body) = request.into_parts();
-    match layer.admit(&mut parts).await {
-        Ok(admission) => {
-            let response = next.run(Request::from_parts(parts, body)).await;
-            layer.finish(admission, response).await
-        }
-        Err(refusal) => refusal,
-    }
-}
-
-/// A request that may go on, and what its response needs.
-pub(super) struct AdmittedRequest {
-    counted: CountedRequest,
-    scope_check: Option<ScopeCheck>,
-    credential: Option<StreamCredential>,
+    let is_interface = rest::is_rest_path(request.uri().path());
+    let answer = |parts, body| async { Ok(next.run(Request::from_parts(parts, body)).await) };
+    let response = layer.serve_known(request, answer).await;
+    if is_interface { rest::into_problem(response).await } else { response }
 }
 
 impl AuthLayer {
-    /// Where a request comes from, and whether its host and origin are allowed.
-    pub(super) fn accept_origin(&self, parts: &mut Parts) -> Result<(), Response> {
-        set_client_address(parts, &self.proxies)?;
-        self.names.check(parts)
-    }
-
-    /// Who sends a request, their rate limit, and whether their token has a scope for the place. Leaves the sender in the
-    /// request's extensions.
-    pub(super) async fn admit(&self, parts: &mut Parts) -> Result<AdmittedRequest, Response> {
-        let Self { limiter, http_state, .. } = self;
-        let admitted = match http_state.identify_sender(parts).await {
-            Ok(admitted) => Ok(admitted),
-            Err(AuthFailure::Anonymous) => return Err(unauthorized(http_state, parts)),
-            Err(AuthFailure::WrongCredential(attempt)) => {
-                return Err(refuse_credential(http_state, attempt, parts).await);
+    /// Answers a request if everything lets it pass: where it comes from, who sends it, their rate limit, and whether their
+    /// token has a scope for the place. The answer finds the sender in the request's extensions.
+    pub(super) async fn serve_known<F>(
+        &self,
+        request: Request,
+        answer: impl FnOnce(Parts, Body) -> F,
+    ) -> Response
+    where
+        F: Future<Output = Result<Response, Response>>,
+    {
+        let Self { names, proxies, limiter, http_state } = self;
+        let (mut parts, body) = request.into_parts();
+        let mut counted = None;
+        let answering = async {
+            set_client_address(&mut parts, proxies)?;
+            names.check(&parts)?;
+            let sender = match http_state.identify_sender(&parts).await {
+                Ok(sender) => Ok(sender),
+                Err(AuthFailure::Anonymous) => return Err(unauthorized(http_state, &parts)),
+                Err(AuthFailure::WrongCredential(attempt)) => {
+                    return Err(refuse_credential(http_state, attempt, &parts).await);
+                }
+                Err(AuthFailure::Forbidden(forbidden)) => Err(forbidden),
+            };
+            // A sender who is known is counted, also when the request is refused.
+            let actor = sender.as_ref().map_or_else(|forbidden| &forbidden.actor, |one| &one.actor);
+            let is_owner = matches!(actor, RequestActor::Owner);
+            if !(is_owner && http_state.is_at_this_machine(&parts.headers)) {
+                counted = Some(limiter.count_authenticated(actor, &parts)?);
             }
-            Err(AuthFailure::Forbidden(forbidden)) => Err(forbidden),
-        };
-        // A sender who is known is counted, also when the request is refused.
-        let actor = admitted.as_ref().map_or_else(|forbidden| &forbidden.actor, |one| &one.actor);
-        let counted = limiter.count_authenticated(http_state, actor, parts)?;
-        let admitted = match admitted {
-            Ok(admitted) => admitted,
-            Err(forbidden) => {
-                let refusal = refuse_forbidden(http_state, forbidden, parts).await;
-                return Err(counted.add_headers(refusal));
+            let sender = match sender {
+                Ok(sender) => sender,
+                Err(forbidden) => {
+                    return Err(refuse_forbidden(http_state, forbidden, &parts).await);
+                }
+            };
+            let scope_check = ScopeCheck::of(http_state, &sender.actor, &parts);
+            if let Some(check) = &scope_check
+                && let Some(missing) = check.missing_at_all()
+            {
+                return Err(check.challenge(http_state, &missing).await);
             }
+            let (actor, session) = (&sender.actor, sender.session.as_ref());
+            let credential = StreamCredential::from_actor(actor, session, &parts.headers);
+            limiter.bound_sessions(actor, &mut parts.extensions);
+            sender.sign(http_state, &mut parts.extensions);
+            let response = answer(parts, body).await.unwrap_or_else(|refusal| refusal);
+            Ok(match (scope_check, response.extensions().get(), credential) {
+                (Some(check), Some(MissingScopes(missing)), _) => {
+                    let missing = Scopes::parse(missing).unwrap_or_default();
+                    check.challenge(http_state, &missing).await
+                }
+                (_, _, Some(credential)) => end_with(credential, http_state, response),
+                (_, _, None) => response,
+            })
         };
-        let scope_check = ScopeCheck::of(http_state, &admitted.actor, parts);
-        if let Some(check) = &scope_check
-            && let Some(missing) = check.missing_at_all()
-        {
-            return Err(counted.add_headers(check.challenge(http_state, &missing).await));
+        let response = answering.await.unwrap_or_else(|refusal| refusal);
+        match counted {
+            Some(counted) => counted.add_headers(response),
+            None => response,
         }
-        let (actor, session) = (&admitted.actor, admitted.session.as_ref());
-        let credential = StreamCredential::from_actor(actor, session, &parts.headers);
-        limiter.bound_sessions(&admitted.actor, &mut parts.extensions);
-        admitted.sign(http_state, &mut parts.extensions);
-        Ok(AdmittedRequest { counted, scope_check, credential })
-    }
-
-    /// Completes the response to an admitted request.
-    pub(super) async fn finish(&self, admission: AdmittedRequest, response: Response) -> Response {
-        let AdmittedRequest { counted, scope_check, credential } = admission;
-        let response = match (scope_check, response.extensions().get(), credential) {
-            (Some(check), Some(MissingScopes(missing)), _) => {
-                let missing = Scopes::parse(missing).unwrap_or_default();
-                check.challenge(&self.http_state, &missing).await
-            }
-            (_, _, Some(credential)) => end_with(credential, &self.http_state, response),
-            (_, _, None) => response,
-        };
-        counted.add_headers(response)
     }
 }
 

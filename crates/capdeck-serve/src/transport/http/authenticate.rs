@@ -12,7 +12,7 @@ use capdeck_host::{
     CapsuleAuthor, CapsuleCaller, CapsuleServiceExt as _, OpenShareRequest, ServeAuthMode,
     SharedAccess,
 };
-use capdeck_mcp::server::SessionOwner;
+use capdeck_mcp::server::{ScopedSender, SessionOwner};
 use http::{Extensions, HeaderMap, HeaderValue, Method, header, request::Parts};
 
 pub(crate) use self::challenge::{insufficient_scope, unauthorized};
@@ -96,6 +96,7 @@ impl RequestIdentity {
                     });
                     extensions.insert(source);
                 }
+                extensions.insert(ScopedSender);
             }
             RequestActor::Owner | RequestActor::Operator(_) => {}
         }

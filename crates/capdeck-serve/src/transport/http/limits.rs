@@ -52,7 +52,7 @@ impl Default for RateLimits {
     }
 }
 
-/// Counts requests. Those of the person at this machine are not counted where they need no token: agents on the machine work
+/// Counts requests. Those of the person at this machine do not come here where they need no token: agents on the machine work
 /// as fast as they can.
 pub(super) struct RateLimiter {
     auth: TokenBuckets,
@@ -73,8 +73,7 @@ enum LimiterKey {
 
 /// An accepted request.
 pub(super) struct CountedRequest {
-    /// `None` for clients that are not counted.
-    allowance: Option<RateAllowance>,
+    allowance: RateAllowance,
     /// Its slot among the concurrent requests.
     held: Option<SlotGuard>,
 }
@@ -116,13 +115,9 @@ impl RateLimiter {
     /// Counts a request of a known sender.
     pub(super) fn count_authenticated(
         &self,
-        http_state: &HttpState,
         actor: &RequestActor,
         parts: &Parts,
     ) -> Result<CountedRequest, Response> {
-        if matches!(actor, RequestActor::Owner) && http_state.is_at_this_machine(&parts.headers) {
-            return Ok(CountedRequest { allowance: None, held: None });
-        }
         let key = key(actor, &parts.extensions);
         let buckets = if is_rest_path(parts.uri.path()) { &self.api } else { &self.mcp };
         let allowance = buckets.try_take(&key, Instant::now());
@@ -143,7 +138,7 @@ impl RateLimiter {
                 Some(self.places.try_acquire(&key).ok_or_else(full)?)
             }
         };
-        Ok(CountedRequest { allowance: Some(allowance), held })
+        Ok(CountedRequest { allowance, held })
     }
 
     /// Adds the sender's session limit to a request. The owner's key may be shared by any number of agents.
@@ -157,9 +152,7 @@ impl RateLimiter {
 impl CountedRequest {
     /// Describes the allowance in a response, and holds the request's slot until the response is read.
     pub(super) fn add_headers(self, mut response: Response) -> Response {
-        if let Some(allowance) = &self.allowance {
-            describe(response.headers_mut(), allowance);
-        }
+        describe(response.headers_mut(), &self.allowance);
         match self.held {
             Some(held) => response.map(|body| Body::new(GuardedBody::new(body, held))),
             None => response,
