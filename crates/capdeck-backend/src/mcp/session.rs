@@ -13,7 +13,7 @@ use std::{
 
 use capdeck_auth::SecretScrubber;
 use capdeck_catalog::{RawMembers, ServerDetails};
-use capdeck_definition::CapabilityId;
+use capdeck_definition::{CapabilityId, StartLimit};
 use capdeck_mcp::{
     Era,
     client::{
@@ -124,7 +124,8 @@ impl McpSession {
                 let error = match error {
                     // Several requests were needed to find the era; the definition has one limit for all.
                     ClientError::Timeout { method, after } => {
-                        ClientError::Timeout { method, after: after.max(allowance.limit.least) }
+                        let StartLimit { least, most, .. } = allowance.limit;
+                        ClientError::Timeout { method, after: after.clamp(least, most) }
                     }
                     error => error,
                 };

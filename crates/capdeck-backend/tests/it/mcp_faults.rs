@@ -39,12 +39,12 @@ async fn a_handshake_has_one_deadline() {
             ..FakePlan::default()
         };
         let mut backend = stdio(&plan);
-        backend["startupTimeoutMs"] = json!(600);
+        backend["startupTimeoutMs"] = json!(1500);
         let error = Deck::new(&[]).connect(backend).await.unwrap_err();
         assert_eq!(error.code, ErrorCode::ServerStartTimeout, "{error}");
         assert_eq!(
             error.message,
-            "`thing` did not finish its handshake within 600 ms; it last wrote: warming up"
+            "`thing` did not finish its handshake within 1500 ms; it last wrote: warming up"
         );
     }
 }
