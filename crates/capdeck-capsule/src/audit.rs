@@ -4,6 +4,7 @@
 //! begins and ends is kept outside the log, so that a log that was cut or removed shows, too: see `head`.
 
 mod chain;
+mod follow;
 mod head;
 mod line;
 mod query;
@@ -17,6 +18,7 @@ use parking_lot::Mutex;
 
 pub use {
     chain::PrunedLines,
+    follow::AuditFollower,
     line::{AccessEvent, AuditLogLine, AuditOrigin, AuditOutcome, REGISTRY_LOG},
     query::query_audit,
     verify::{AuditProblem, AuditReport, verify_audit},

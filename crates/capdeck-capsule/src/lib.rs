@@ -41,8 +41,8 @@ pub use capdeck_access::{
 };
 
 pub use audit::{
-    AccessEvent, AuditLogLine, AuditOrigin, AuditOutcome, AuditProblem, AuditReport, PrunedLines,
-    REGISTRY_LOG, query_audit, verify_audit,
+    AccessEvent, AuditFollower, AuditLogLine, AuditOrigin, AuditOutcome, AuditProblem, AuditReport,
+    PrunedLines, REGISTRY_LOG, query_audit, verify_audit,
 };
 pub use author::{CapsuleAuthor, MemoryOwner};
 pub use capsule_handle::{CapsuleHandle, EntryPrompt, PromptArgument};

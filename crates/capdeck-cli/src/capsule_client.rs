@@ -56,7 +56,7 @@ pub(crate) fn with_capsules<T>(
     single_thread()?.block_on(async {
         let outcome = tokio::select! {
             outcome = work(&capsules) => outcome,
-            () = stop_signal() => Err(CommandFailure::interrupted()),
+            _ = stop_signal() => Err(CommandFailure::interrupted()),
         };
         capsules.shared.close().await;
         outcome

@@ -1,6 +1,6 @@
 //! Runs work that waits: on one thread, ended by Ctrl-C, with every child process gone afterwards.
 
-use std::{sync::Arc, time::Duration};
+use std::{io::IsTerminal as _, sync::Arc, time::Duration};
 
 use capdeck_host::{
     CallContext, CallerHandle, ClientProfile, Host, NoCaller, Session, SessionScope,
@@ -11,7 +11,10 @@ use tokio::{
     signal::unix::{SignalKind, signal},
 };
 
-use crate::{commands::CommandContext, errors::CommandFailure};
+use crate::{
+    commands::CommandContext,
+    errors::{CommandFailure, ExitStatus},
+};
 
 /// Opens the host and runs `work` with the person's own session.
 pub(crate) fn with_operator<T>(
@@ -43,7 +46,7 @@ pub(crate) fn with_session<T>(
     single_thread()?.block_on(async {
         let outcome = tokio::select! {
             outcome = work(&session, &call) => outcome,
-            () = stop_signal() => {
+            _ = stop_signal() => {
                 call.cancel.cancel();
                 Err(CommandFailure::interrupted())
             }
@@ -59,8 +62,26 @@ pub(crate) fn single_thread() -> Result<Runtime, CommandFailure> {
     Builder::new_current_thread().enable_all().build().map_err(|error| no_runtime(&error))
 }
 
+/// Who asks the process to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StopSignal {
+    /// Ctrl-C, or a program that does the same.
+    Interrupt,
+    Terminate,
+}
+
+impl StopSignal {
+    /// How a server ends: as a shell expects of Ctrl-C, and without an error for an agent or a service manager.
+    pub(crate) fn server_status(self) -> ExitStatus {
+        match self {
+            Self::Interrupt if std::io::stdin().is_terminal() => ExitStatus::Interrupted,
+            Self::Interrupt | Self::Terminate => ExitStatus::Done,
+        }
+    }
+}
+
 /// Ends when the person or the system asks the process to stop. Heard from the moment this is called.
-pub(crate) fn stop_signal() -> impl Future<Output = ()> {
+pub(crate) fn stop_signal() -> impl Future<Output = StopSignal> {
     let handlers = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
     async move {
         let (Ok(mut interrupt), Ok(mut terminate)) = handlers else {
@@ -68,8 +89,8 @@ pub(crate) fn stop_signal() -> impl Future<Output = ()> {
             return std::future::pending().await;
         };
         tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
+            _ = interrupt.recv() => StopSignal::Interrupt,
+            _ = terminate.recv() => StopSignal::Terminate,
         }
     }
 }

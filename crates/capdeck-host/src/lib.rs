@@ -82,12 +82,12 @@ pub use capdeck_backend::{
     project_variables, run_guardian, vault_holder,
 };
 pub use capdeck_capsule::{
-    AccessEvent, AnchorState, AuditLogLine, AuditMode, AuditOutcome, AuditProblem, BlobCollection,
-    BodyFormat, CapsuleAuthor, CapsuleErrorCode, CapsuleInfo, CapsuleUpdate, CapsuleVisibility,
-    ChangeEvent, ChangeKind, DeletedEntry, ExistingEntryMode, ImportMode, ImportOutcome,
-    ImportReport, ImportedFile, IndexTiming, NameScope, PatchStep, PromotionReason, RiskClass,
-    Scheme, SchemeCount, SchemeError, SchemeOrigin, Share, ShareExpiry, Signal, SkippedFile,
-    StoreMode, StoreOptions, WriteConflict, WriteOutcome, probe_folder, service::*,
+    AccessEvent, AnchorState, AuditFollower, AuditLogLine, AuditMode, AuditOutcome, AuditProblem,
+    BlobCollection, BodyFormat, CapsuleAuthor, CapsuleErrorCode, CapsuleInfo, CapsuleUpdate,
+    CapsuleVisibility, ChangeEvent, ChangeKind, DeletedEntry, ExistingEntryMode, ImportMode,
+    ImportOutcome, ImportReport, ImportedFile, IndexTiming, NameScope, PatchStep, PromotionReason,
+    RiskClass, Scheme, SchemeCount, SchemeError, SchemeOrigin, Share, ShareExpiry, Signal,
+    SkippedFile, StoreMode, StoreOptions, WriteConflict, WriteOutcome, probe_folder, service::*,
 };
 pub use capdeck_catalog::{Capability, Catalog, RawMembers, estimate_tokens};
 pub use capdeck_definition::{

@@ -9,6 +9,7 @@ mod clock;
 mod file_lock;
 mod folder;
 mod hex;
+mod log_follower;
 
 pub use atomic_file::{
     FileReaders, StagedFile, TEMPORARY_PREFIX, private_options, read_if_exists, remove_if_exists,
@@ -18,3 +19,4 @@ pub use clock::{WallClock, unix_seconds};
 pub use file_lock::FileLock;
 pub use folder::{folder_of, is_open_to_others, list_folder, make_private_folder, sync_folder};
 pub use hex::{from_hex, sha256_hex, to_hex};
+pub use log_follower::LogFollower;

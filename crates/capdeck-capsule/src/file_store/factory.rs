@@ -11,7 +11,7 @@ use capdeck_storage::{list_folder, make_private_folder};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 
-use super::{FileStore, StoreDisk};
+use super::{FileStore, StoreDisk, layout::CapsuleLayout};
 use crate::{Store, StoreError, StoreFactory, StoreMode, StoreOptions, StoreResult};
 
 const REMOVE_DELETED: &str = "remove what was kept of the capsule";
@@ -44,6 +44,17 @@ impl FileStoreFactory {
     /// The folder of a capsule's files, below a data folder.
     pub(crate) fn root(folder: &Path, id: &str) -> PathBuf {
         folder.join("boxes").join(id).join(".capsol")
+    }
+
+    /// The folder of a capsule's audit, below a data folder.
+    pub(crate) fn logs(folder: &Path, id: &str) -> PathBuf {
+        CapsuleLayout::new(Self::root(folder, id)).folder("logs")
+    }
+
+    /// The capsules that have a folder.
+    pub(crate) fn ids(folder: &Path) -> io::Result<Vec<String>> {
+        let listed = list_folder(&folder.join("boxes"))?.into_iter();
+        Ok(listed.filter_map(|entry| entry.file_name().into_string().ok()).collect())
     }
 
     /// Moves the folder of a capsule to `deleted/`, from where it can be put back by hand.

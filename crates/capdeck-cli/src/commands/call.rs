@@ -73,7 +73,7 @@ pub(crate) fn run(args: &CallArgs, context: &CommandContext<'_>) -> CommandResul
         let mut deck = ShellDeck::open(&settings, &watcher, context.printer).await?;
         let outcome = tokio::select! {
             outcome = call(args, &settings, &watcher, &mut deck, context.printer) => outcome,
-            () = stop_signal() => Err(CommandFailure::interrupted()),
+            _ = stop_signal() => Err(CommandFailure::interrupted()),
         };
         deck.close().await;
         outcome

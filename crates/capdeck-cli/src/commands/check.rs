@@ -163,11 +163,8 @@ pub(crate) fn budget(args: &BudgetArgs, context: &CommandContext<'_>) -> Command
             Ok((session.catalog(), session.view()))
         })?
     };
-    let tokens = token_counter();
-    let count = |view: &View| match view.tools().get() {
-        "[]" => 0,
-        listed => tokens.count(listed),
-    };
+    let counter = token_counter();
+    let count = |view: &View| count_tokens(&counter, view);
     let items = budget_items(&catalog, &count);
     let total = count(&view);
     let size = DeckSize::of(&catalog);
@@ -235,6 +232,14 @@ fn print_budget(items: &[BudgetItem], catalog: &Catalog, printer: &Printer) {
 
 /// The name of the encoding, as output shows it.
 pub(crate) const ENCODING: &str = "o200k";
+
+/// What the list of a view costs an agent; nothing where it has no tools.
+pub(super) fn count_tokens(counter: &tiktoken::CoreBpe, view: &View) -> usize {
+    match view.tools().get() {
+        "[]" => 0,
+        listed => counter.count(listed),
+    }
+}
 
 pub(crate) fn token_counter() -> tiktoken::CoreBpe {
     // By its own function and not by its name: a lookup by name has the words of every encoding put into the binary.

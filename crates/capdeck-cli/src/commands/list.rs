@@ -1,16 +1,21 @@
 //! `capdeck list`, `inspect` and `why`: what is in the deck, where it comes from, and who sees it.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use capdeck_catalog::{Capability, Catalog};
-use capdeck_definition::{BackendKind, PolicyEffect, SourceLayer, reveal};
+use capdeck_definition::{BackendKind, Exposure, PolicyEffect, SourceLayer, reveal};
 use capdeck_host::{
-    CapabilityReport, DeckSize, HealthStatus, ItemStatus, ListItem, capabilities_of_file, card,
-    inspection, known_capability, list_items, tools_with_hidden_text,
+    CapabilityReport, DeckSize, HealthStatus, ItemStatus, ListItem, View, capabilities_of_file,
+    card, inspection, known_capability, list_items, tools_with_hidden_text,
 };
 use serde_json::{Value, json};
 
-use super::{attach, connect::client_ids, visibility::why_for};
+use super::{
+    attach,
+    check::{count_tokens, token_counter},
+    connect::client_ids,
+    visibility::why_for,
+};
 use crate::{
     arguments::plain,
     commands::CommandContext,
@@ -37,9 +42,16 @@ pub(crate) struct ListArgs {
 pub(crate) fn run(args: &ListArgs, context: &CommandContext<'_>) -> CommandResult {
     let host = context.open_host()?;
     let items = list_items(&host, &host.catalog());
-    let (shown, left_out): (Vec<ListItem>, Vec<ListItem>) =
+    let (mut shown, left_out): (Vec<ListItem>, Vec<ListItem>) =
         items.into_iter().partition(|item| args.all || item.status.is_listed());
     let printer = context.printer;
+    // Only programs are shown the number, so only they wait for the tokeniser.
+    if printer.wants_json() {
+        let count = direct_counter(host.catalog());
+        for item in shown.iter_mut().filter(|item| item.tokens.is_some()) {
+            item.tokens = Some(count(&item.id));
+        }
+    }
     printer.json_or(&json!({ "items": shown }), || {
         let nothing = "the deck is empty; put something into it with: capdeck add --help";
         table(&shown).print_or(nothing, printer);
@@ -73,6 +85,12 @@ pub(crate) fn run(args: &ListArgs, context: &CommandContext<'_>) -> CommandResul
     })?;
     note_left_out(&left_out, context);
     Ok(ExitStatus::Done)
+}
+
+/// Counts the tokens of a capability that is listed directly, as `capdeck budget` does.
+fn direct_counter(catalog: Arc<Catalog>) -> impl Fn(&str) -> usize {
+    let counter = token_counter();
+    move |id| count_tokens(&counter, &View::alone(catalog.clone(), id, Exposure::Direct))
 }
 
 fn table(items: &[ListItem]) -> TextTable {
@@ -137,19 +155,30 @@ pub(crate) fn inspect(args: &InspectArgs, context: &CommandContext<'_>) -> Comma
     let host = context.open_host()?;
     let printer = context.printer;
     let children = capabilities_of_file(&host.catalog(), &args.id);
-    let text = |one: &Capability| details(one, HealthStatus::of(&host, one), printer.palette);
+    let count = direct_counter(host.catalog());
+    let text = |one: &Capability| {
+        let mut item = ListItem::from_capability(one, HealthStatus::of(&host, one));
+        item.tokens = item.tokens.map(|_| count(&item.id));
+        details(one, &item, printer.palette)
+    };
+    let report = |one: &Capability| {
+        let mut report = inspection(&host, one);
+        if !report["tokens"].is_null() {
+            report["tokens"] = json!(count(one.definition.id.as_str()));
+        }
+        report
+    };
     if !children.is_empty() {
-        let items: Vec<Value> = children.iter().map(|child| inspection(&host, child)).collect();
+        let items: Vec<Value> = children.iter().map(|child| report(child)).collect();
         let texts: Vec<String> = children.iter().map(|child| text(child)).collect();
         return printer.show(&json!({ "id": args.id, "items": items }), &texts.join("\n"));
     }
     let capability = known_capability(&host, &args.id)?;
-    printer.show(&inspection(&host, &capability), &text(&capability))
+    printer.show(&report(&capability), &text(&capability))
 }
 
-fn details(capability: &Capability, health: HealthStatus, palette: ColorPalette) -> String {
+fn details(capability: &Capability, item: &ListItem, palette: ColorPalette) -> String {
     let definition = &capability.definition;
-    let item = ListItem::from_capability(capability, health);
     let mut text = format!(
         "{}  {}\n{}\n\n",
         palette.paint(TextStyle::Strong, definition.id.as_str()),
@@ -197,7 +226,7 @@ fn details(capability: &Capability, health: HealthStatus, palette: ColorPalette)
             if !known.scopes.is_empty() {
                 fact("scopes", &one_line(&known.scopes.join(" ")));
             }
-            fact("tokens", &format!("{} at most, when listed directly", item.tokens.unwrap_or(0)));
+            fact("tokens", &format!("{} when listed directly", item.tokens.unwrap_or(0)));
             let hidden = tools_with_hidden_text(capability);
             if !hidden.is_empty() {
                 let names = hidden.iter().map(|name| one_line(&reveal(name)));

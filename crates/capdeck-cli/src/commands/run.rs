@@ -65,7 +65,7 @@ pub(crate) fn run(args: &RunArgs, context: &CommandContext<'_>) -> CommandResult
         consent: if args.yes { CallConsent::Given } else { CallConsent::NotAsked },
     };
     let report = with_caller(context.open_host()?, client, caller, async |session, call| {
-        watcher.show(printer.progress("running"));
+        watcher.show(printer.progress("running").following(session.host()));
         let report = code_mode::run(&session.request(call), request).await;
         watcher.hide();
         Ok(report?)

@@ -172,7 +172,7 @@ fn resume(args: &RunResumeArgs, context: &CommandContext<'_>) -> CommandResult {
     })?;
     let consent = if args.yes { CallConsent::Given } else { CallConsent::NotAsked };
     let report = with_session(host, session, watcher.clone(), async |session, call| {
-        watcher.show(printer.progress("running"));
+        watcher.show(printer.progress("running").following(session.host()));
         let report = code_mode::resume(&session.request(call), &run.id, consent).await;
         watcher.hide();
         Ok(report?)

@@ -158,8 +158,9 @@ pub(super) fn serve_on_stdio(
     printer: &Printer,
     ready: impl AsyncFnOnce() -> Result<(), CommandFailure>,
 ) -> CommandResult {
-    explain_to_person(printer);
     until_stopped(host, async || {
+        // Ctrl-C is heard from here on.
+        explain_to_person(printer);
         ready().await?;
         if let Err(error) = watch_files(host) {
             tracing::warn!(%error);
@@ -195,10 +196,10 @@ fn until_stopped(
     let outcome = runtime.block_on(async {
         give_back_later();
         let outcome = tokio::select! {
-            outcome = serve() => outcome?,
-            () = stop_signal() => {
+            outcome = serve() => outcome?.map(|()| ExitStatus::Done),
+            signal = stop_signal() => {
                 host.close().await;
-                Ok(())
+                Ok(signal.server_status())
             }
         };
         outcome.map_err(|error| {
@@ -207,7 +208,7 @@ fn until_stopped(
     });
     // A read of stdin cannot be interrupted, and waiting for it would hold up the exit.
     runtime.shutdown_background();
-    outcome.map(|()| ExitStatus::Done)
+    outcome
 }
 
 pub(super) fn no_view(host: &Host, name: &str) -> CommandFailure {

@@ -67,7 +67,7 @@ pub(crate) fn run(args: &ShArgs, context: &CommandContext<'_>) -> CommandResult 
         let mut line = ShellLine { own, words, printer, watcher, settings, deck };
         let outcome = tokio::select! {
             outcome = line.run() => outcome,
-            () = stop_signal() => {
+            _ = stop_signal() => {
                 // The connection goes with the process, and the host cancels the call.
                 Err(CommandFailure::interrupted())
             }
@@ -94,7 +94,7 @@ impl ShellLine<'_> {
             CallContext { timeout: None, caller, ..CallContext::detached(Duration::ZERO) };
         let names: Vec<String> =
             self.words.iter().take_while(|word| !word.starts_with('-')).take(2).cloned().collect();
-        let progress = self.printer.progress("looking");
+        let progress = self.deck.progress(self.printer, "looking");
         let find = async |shell: &dyn ToolShell| shell.find(&names, &context).await;
         let found =
             self.deck.ask_or_reopen(&self.settings, self.watcher, self.printer, find).await?;
@@ -169,7 +169,7 @@ impl ShellLine<'_> {
             call.consent = true;
         }
         self.watcher.names(capability);
-        self.watcher.show(printer.progress(&format!("calling {command}")));
+        self.watcher.show(self.deck.progress(printer, &format!("calling {command}")));
         let result = self.deck.shell().call(&call, context).await;
         self.watcher.hide();
         show_result(&result.map_err(invalid_arguments)?, &name, capability, printer)

@@ -201,7 +201,7 @@ pub(crate) fn setup(args: &SetupArgs, context: &CommandContext<'_>) -> CommandRe
         let cancel = CancellationToken::new();
         let outcome = tokio::select! {
             report = SetupState::run(&host, id, &cancel, &mut report_event) => report.map_err(CommandFailure::from),
-            () = stop_signal() => Err(CommandFailure::interrupted()),
+            _ = stop_signal() => Err(CommandFailure::interrupted()),
         };
         cancel.cancel();
         host.close().await;

@@ -72,7 +72,7 @@ pub(crate) fn run(args: &UpArgs, context: &CommandContext<'_>) -> CommandResult 
         UpSettings::resolve(args, &context.env, &config, &places)?;
     // Calls wait for servers, not for this process: one thread answers thousands a second, and waking others for each
     // message would cost more than the messages. What takes long runs on the blocking pool.
-    single_thread()?.block_on(async {
+    let status = single_thread()?.block_on(async {
         let registry = open_registry(&places, &host, &config, token_lifetime);
         http.registry = registry.clone();
         let server = match HttpServer::bind(host.clone(), http.clone()).await {
@@ -105,9 +105,10 @@ pub(crate) fn run(args: &UpArgs, context: &CommandContext<'_>) -> CommandResult 
         }
         let stop = CancellationToken::new();
         let stopping = stop.clone();
-        tokio::spawn(async move {
-            stopped.await;
+        let stopped = tokio::spawn(async move {
+            let signal = stopped.await;
             stopping.cancel();
+            signal.server_status()
         });
         let shell = async {
             if let Some(socket) = socket {
@@ -123,10 +124,11 @@ pub(crate) fn run(args: &UpArgs, context: &CommandContext<'_>) -> CommandResult 
         if let Some(exporter) = exporter {
             exporter.flush().await;
         }
-        Ok::<(), CommandFailure>(())
+        // The server ends only when it is stopped.
+        Ok::<_, CommandFailure>(stopped.await.unwrap_or(ExitStatus::Done))
     })?;
     context.printer.note("stopped");
-    Ok(ExitStatus::Done)
+    Ok(status)
 }
 
 /// Where `capdeck sh` finds this host. Without it everything else works, and `capdeck sh` opens the deck itself.

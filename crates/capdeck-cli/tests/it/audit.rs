@@ -91,7 +91,7 @@ fn what_happens_in_capsules_is_in_the_same_report() {
 }
 
 #[test]
-fn a_follower_sees_calls_as_they_happen() {
+fn a_follower_sees_calls_and_capsules_as_they_happen() {
     let dirs = deck();
     run(&dirs, &["call", "fake", "echo"]).success();
     let mut command = Command::new(env!("CARGO_BIN_EXE_capdeck"));
@@ -102,6 +102,13 @@ fn a_follower_sees_calls_as_they_happen() {
     assert_eq!(next()["tool"], "echo");
     run(&dirs, &["call", "fake", "tool_error"]);
     assert_eq!(next()["tool"], "tool_error");
+    dirs.write("project/plan.md", "Ship it.\n");
+    run(&dirs, &["capsule", "new", "team"]).success();
+    let made = next();
+    assert_eq!((&made["action"], &made["capsule"]), (&json!("capsule.create"), &json!("team")));
+    run(&dirs, &["capsule", "write", "team", "docs://plan", "plan.md"]).success();
+    let written = next();
+    assert_eq!((&written["uri"], &written["capsule"]), (&json!("docs://plan"), &json!("team")));
     let id = Pid::from_raw(i32::try_from(following.id()).unwrap()).unwrap();
     kill_process(id, Signal::INT).unwrap();
     assert_eq!(following.wait().unwrap().code(), Some(130));

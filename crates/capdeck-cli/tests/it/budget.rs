@@ -30,10 +30,8 @@ fn costs_are_counted_per_mode() {
     let total = budget["total"].as_u64().unwrap();
     assert!(total.abs_diff(both) <= 4, "the deck is offered by code and by search: {budget}");
     let listed = &json(&dirs, &["list"])["items"][0]["tokens"];
-    assert!(
-        listed.as_u64().unwrap() >= cost("direct"),
-        "the estimate {listed} is an upper bound of {item}"
-    );
+    assert_eq!(listed, &item["direct"], "both count the same");
+    assert_eq!(&json(&dirs, &["inspect", "fake"])["tokens"], listed);
 }
 
 #[test]

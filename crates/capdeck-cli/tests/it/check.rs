@@ -79,20 +79,33 @@ fn a_launcher_has_time_to_install() {
 }
 
 #[test]
-fn a_terminal_shows_what_is_installed_and_a_pipe_does_not() {
+fn a_terminal_shows_what_is_installed() {
+    let code = "await caplets.fake.echo({ text: 'hi' })";
+    for (words, expected) in [
+        (&["check", "fake"][..], "available"),
+        (&["sh", "fake", "echo", "--text", "hi"], "hi"),
+        (&["run", "-e", code], "hi"),
+    ] {
+        let dirs = TestDirs::new();
+        let launcher = FakeLauncher::starting(dirs.root());
+        let entry = launcher.deck_entry(&FakePlan::default());
+        dirs.write_config(&json!({"mcpServers": {"fake": entry}}));
+        // A terminal of no known kind gets no line that changes.
+        let kind = [("TERM", "xterm".to_owned())];
+        let mut terminal = Terminal::start_with(&dirs, words, &kind);
+        terminal.wait_for("installing @example/fake");
+        launcher.open_gate();
+        let (code, stdout) = terminal.end();
+        assert_eq!(code, Some(0), "{words:?}");
+        assert!(stdout.contains(expected), "{words:?}: {stdout}");
+    }
+}
+
+#[test]
+fn a_pipe_does_not_show_what_is_installed() {
     let dirs = TestDirs::new();
     let launcher = FakeLauncher::starting(dirs.root());
-    let entry = launcher.deck_entry(&FakePlan::default());
-    dirs.write_config(&json!({"mcpServers": {"fake": entry}}));
-    // A terminal of no known kind gets no line that changes.
-    let kind = [("TERM", "xterm".to_owned())];
-    let mut terminal = Terminal::start_with(&dirs, &["check", "fake"], &kind);
-    terminal.wait_for("installing @example/fake");
-    launcher.open_gate();
-    let (code, stdout) = terminal.end();
-    assert_eq!(code, Some(0));
-    assert!(stdout.contains("available"), "{stdout}");
-
+    dirs.write_config(&json!({"mcpServers": {"fake": launcher.deck_entry(&FakePlan::default())}}));
     let opening = std::thread::spawn(move || launcher.open_gate());
     let finished = run(&dirs, &["check", "fake"]).success();
     opening.join().unwrap();

@@ -22,7 +22,7 @@ object per line, so that it can be followed.
 | 2 | wrong usage, or a set-up that cannot be read |
 | 3 | sign-in needed |
 | 4 | another client changed the entry of the capsule first |
-| 130 | ended with Ctrl-C; servers (`up`, `serve`, `attach`) end with 0 |
+| 130 | ended with Ctrl-C; a server (`up`, `serve`, `attach`) that a program ends has 0 |
 | 255 | a bug in capdeck |
 
 | variable | meaning |

@@ -251,13 +251,13 @@ fn a_client_that_does_not_read_costs_little_and_does_not_hold_up_the_end() {
 }
 
 #[test]
-fn a_person_who_types_serve_is_told_what_it_waits_for() {
+fn serve_at_a_terminal_says_what_it_waits_for() {
     let dirs = TestDirs::new();
     let mut person = Terminal::start(&dirs, &["serve"]);
     person.wait_for("waiting for an MCP client on stdin");
     person.wait_for("capdeck connect");
     person.interrupt();
-    person.end();
+    assert_eq!(person.end().0, Some(130));
     // A client's pipe is no terminal.
     let piped = capdeck(&dirs).arg("serve").stdin("").run();
     assert_eq!(piped.stderr, "");

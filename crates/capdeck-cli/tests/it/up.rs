@@ -10,7 +10,7 @@ use capdeck_auth::inbound::AdminKey;
 use capdeck_test::{FakePlan, HttpClient, RunningHost, TestDirs};
 use serde_json::{Value, json};
 
-use crate::{capdeck, run, shown};
+use crate::{capdeck, run, shown, terminal::Terminal};
 
 #[test]
 fn with_nothing_configured_it_serves_the_starter_deck() {
@@ -72,6 +72,23 @@ fn it_tells_where_it_listens_and_ends_on_sigterm_with_its_children() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
     // Not even an entry is left: the host waited for its children, however stubborn, before it ended.
     assert!(!std::path::Path::new(&format!("/proc/{server}")).exists(), "the server is gone");
+}
+
+#[test]
+fn ctrl_c_at_a_terminal_is_130_and_the_same_signal_of_a_program_is_not() {
+    let dirs = TestDirs::new();
+    let mut person = Terminal::start(&dirs, &["up", "--port", "0"]);
+    person.wait_for("Stop with Ctrl-C");
+    person.interrupt();
+    assert_eq!(person.end().0, Some(130));
+
+    let mut command = Command::new(env!("CARGO_BIN_EXE_capdeck"));
+    dirs.isolate(&mut command).args(["up", "--port", "0", "--json"]).stdin(Stdio::null());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    BufReader::new(child.stdout.take().unwrap()).lines().next().unwrap().unwrap();
+    let stopped = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(stopped.success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
 /// What `up` prints for people, without what differs from run to run.

@@ -2,11 +2,12 @@
 
 use std::{
     fs::{self, File},
-    io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom},
+    io::{self, BufRead as _, BufReader},
     path::{Path, PathBuf},
 };
 
 use capdeck_backend::ErrorCode;
+use capdeck_storage::LogFollower;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -94,11 +95,7 @@ pub struct CallTrail {
 
 /// The lines that are written from now on.
 #[derive(Debug)]
-pub struct TrailFollower {
-    trail: CallTrail,
-    /// The file that was read last, and how far.
-    read: Option<(PathBuf, u64)>,
-}
+pub struct TrailFollower(LogFollower);
 
 impl CallTrail {
     pub fn new(state_dir: &Path) -> Self {
@@ -130,39 +127,15 @@ impl CallTrail {
 
     /// Follows the trail from its present end.
     pub fn follow(&self) -> io::Result<TrailFollower> {
-        let last = days(&self.folder)?.pop();
-        let read = match last {
-            Some(file) => {
-                let length = fs::metadata(&file)?.len();
-                Some((file, length))
-            }
-            None => None,
-        };
-        Ok(TrailFollower { trail: self.clone(), read })
+        LogFollower::from_end(self.folder.clone(), "").map(TrailFollower)
     }
 }
 
 impl TrailFollower {
     /// Returns the lines that were written since the last time. Blocks, but does not wait for lines.
     pub fn news(&mut self) -> io::Result<Vec<TrailLine>> {
-        let mut found = Vec::new();
-        for file in days(&self.trail.folder)? {
-            let start = match &self.read {
-                Some((known, _)) if file < *known => continue,
-                Some((known, length)) if file == *known => *length,
-                _ => 0,
-            };
-            let mut reader = File::open(&file)?;
-            reader.seek(SeekFrom::Start(start))?;
-            let mut text = Vec::new();
-            reader.read_to_end(&mut text)?;
-            // The end may be a line that is still being written.
-            let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-            let lines = text.get(..whole).unwrap_or_default().split(|byte| *byte == b'\n');
-            found.extend(lines.filter_map(|line| serde_json::from_slice(line).ok()));
-            self.read = Some((file, start + whole as u64));
-        }
-        Ok(found)
+        let lines = self.0.new_lines()?;
+        Ok(lines.iter().filter_map(|line| serde_json::from_slice(line).ok()).collect())
     }
 }
 
@@ -289,33 +262,5 @@ mod tests {
         assert_eq!(found.iter().filter(|line| late.fits(line)).count(), 2);
         assert!(days(&folder.path().join("nothing")).unwrap().is_empty());
         assert_eq!(days(folder.path()).unwrap(), [file]);
-    }
-
-    #[test]
-    fn a_follower_reads_what_is_written_after_it_began() {
-        let state = tempfile::tempdir().unwrap();
-        let trail = CallTrail::new(state.path());
-        let mut early = trail.follow().unwrap();
-        assert_eq!(early.news().unwrap(), []);
-        let folder = state.path().join("audit");
-        fs::create_dir(&folder).unwrap();
-        let write = |day: &str, text: &str| {
-            let mut file = fs::OpenOptions::new();
-            let file = file.create(true).append(true).open(folder.join(day));
-            std::io::Write::write_all(&mut file.unwrap(), text.as_bytes()).unwrap();
-        };
-        let (first, second) =
-            (line("2026-01-02T00:00:00Z", "ok"), line("2026-01-03T00:00:00Z", "DENIED"));
-        let (half, rest) = second.split_at(20);
-        write("2026-01-02.jsonl", &format!("{first}\n{half}"));
-        let mut late = trail.follow().unwrap();
-        assert_eq!(early.news().unwrap().len(), 1);
-        assert_eq!(early.news().unwrap(), [], "half a line");
-        write("2026-01-02.jsonl", &format!("{rest}\n"));
-        write("2026-01-03.jsonl", &format!("{second}\n"));
-        let news = early.news().unwrap();
-        assert_eq!(news.len(), 2);
-        assert!(news[0].is_denied() && !news[0].is_ok());
-        assert_eq!(late.news().unwrap().len(), 1, "what was there before is not new");
     }
 }

@@ -1,8 +1,10 @@
 //! `capdeck audit` and `capdeck log`: what agents did, in the deck and in capsules, in one report.
 
-use std::time::Duration;
+use std::{io, time::Duration};
 
-use capdeck_host::{AuditFilter, AuditLogLine, AuditOutcome, CallTrail, TrailLine};
+use capdeck_host::{
+    AuditFilter, AuditFollower, AuditLogLine, AuditOutcome, CallTrail, TrailFollower, TrailLine,
+};
 use jiff::Timestamp;
 use serde::Serialize;
 use tokio::time::MissedTickBehavior;
@@ -16,6 +18,7 @@ use crate::{
     plain_text::time,
     printer::{Printer, TextStyle},
     runtime::{single_thread, stop_signal},
+    settings::CommandSettings,
     table::{TextTable, cell, styled},
     tool_target,
 };
@@ -73,7 +76,7 @@ struct AuditReportArgs {
     /// How many lines, the last ones.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
-    /// Go on with the calls of tools as they happen, until Ctrl-C.
+    /// Go on with what happens, until Ctrl-C.
     #[arg(short, long, conflicts_with = "until")]
     follow: bool,
 }
@@ -120,13 +123,16 @@ fn show(args: &AuditReportArgs, context: &CommandContext<'_>) -> CommandResult {
     let settings = context.settings()?;
     let printer = context.printer;
     let trail = CallTrail::new(&settings.state_dir);
-    let unreadable = |error: std::io::Error| {
+    let unreadable = |error: io::Error| {
         CommandFailure::file("read the calls in", &settings.state_dir.join("audit"), &error)
     };
     let filter = ReportFilter::new(args);
     let limit = args.limit as usize;
-    // Followed from before it is read, so that no call is lost in between.
-    let follower = trail.follow().map_err(unreadable)?;
+    // Followed from before it is read, so that no line is lost in between.
+    let following = match args.follow {
+        true => Some(ReportFollower::new(&filter, &settings).map_err(unreadable)?),
+        false => None,
+    };
     let calls = trail.latest(args.since, limit, |line| filter.fits(line)).map_err(unreadable)?;
     let mut found: Vec<ReportLine> = calls.into_iter().map(ReportLine::of_call).collect();
     if filter.takes_capsules() && settings.data_dir.is_dir() {
@@ -139,24 +145,46 @@ fn show(args: &AuditReportArgs, context: &CommandContext<'_>) -> CommandResult {
         return Ok(ExitStatus::Done);
     }
     print(&found, true, printer);
-    if !args.follow {
-        return Ok(ExitStatus::Done);
-    }
+    let Some(mut following) = following else { return Ok(ExitStatus::Done) };
     single_thread()?.block_on(async {
-        let mut follower = follower;
         let mut ticks = tokio::time::interval(FOLLOW_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut stop = std::pin::pin!(stop_signal());
         loop {
             tokio::select! {
                 _ = ticks.tick() => {}
-                () = &mut stop => return Ok(ExitStatus::Interrupted),
+                _ = &mut stop => return Ok(ExitStatus::Interrupted),
             }
-            let news = follower.news().map_err(unreadable)?;
-            let news = news.into_iter().filter(|line| filter.fits(line));
-            print(&news.map(ReportLine::of_call).collect::<Vec<_>>(), false, printer);
+            print(&following.news(&filter).map_err(unreadable)?, false, printer);
         }
     })
+}
+
+/// The lines that are written from now on.
+struct ReportFollower {
+    calls: TrailFollower,
+    capsules: Option<AuditFollower>,
+}
+
+impl ReportFollower {
+    fn new(filter: &ReportFilter<'_>, settings: &CommandSettings) -> io::Result<Self> {
+        let capsules = match filter.takes_capsules() {
+            true => Some(AuditFollower::new(&settings.data_dir)?),
+            false => None,
+        };
+        Ok(Self { calls: CallTrail::new(&settings.state_dir).follow()?, capsules })
+    }
+
+    fn news(&mut self, filter: &ReportFilter<'_>) -> io::Result<Vec<ReportLine>> {
+        let calls = self.calls.news()?.into_iter().filter(|line| filter.fits(line));
+        let mut found: Vec<ReportLine> = calls.map(ReportLine::of_call).collect();
+        if let Some(capsules) = &mut self.capsules {
+            let lines = capsules.news()?.into_iter().filter(|line| filter.fits_capsule(line));
+            found.extend(lines.map(ReportLine::of_capsule));
+        }
+        found.sort_by_key(|line| line.at);
+        Ok(found)
+    }
 }
 
 /// Lines of all capsules, but for those about reading the record.
@@ -204,6 +232,15 @@ impl<'a> ReportFilter<'a> {
             && is(&self.capability, &line.capability)
             && is(&self.tool, &line.tool)
             && outcome.is_none_or(|outcome| outcome == outcome_of(line))
+    }
+
+    /// For lines of capsules that were not queried for.
+    fn fits_capsule(&self, line: &AuditLogLine) -> bool {
+        let AuditReportArgs { agent, outcome, since, .. } = self.args;
+        line.action != AUDIT_READ
+            && since.is_none_or(|since| since <= line.ts)
+            && agent.as_ref().is_none_or(|agent| *agent == line.agent)
+            && outcome.is_none_or(|outcome| outcome == line.outcome)
     }
 
     fn takes_capsules(&self) -> bool {
