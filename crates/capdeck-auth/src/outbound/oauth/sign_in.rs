@@ -1,7 +1,10 @@
 //! The sign-in of one capability at one server, as requests use it: its token, its status, and its end here and at the service
 //! (RFC 7009).
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use capdeck_storage::unix_seconds;
 use parking_lot::Mutex;
@@ -19,7 +22,12 @@ use crate::{GuardedClients, Secret, blocking::blocking};
 /// Tokens are renewed this many seconds before they expire.
 const RENEWAL_MARGIN_SECONDS: u64 = 30;
 
-/// A sign-in. Changes by other processes (sign-in, renewal, sign-out) apply to the next request.
+/// How long requests trust that there is no sign-in. Most servers need none, and a look at the file is a twelfth of the price
+/// of a call. A refused request looks again and is retried.
+const ABSENCE_TRUST: Duration = Duration::from_millis(20);
+
+/// A sign-in. Changes by other processes (renewal, sign-out) apply to the next request; a first sign-in to the next one that
+/// is refused, and a moment later to all.
 #[derive(Debug)]
 pub struct SignIn {
     pub(super) settings: OAuthSettings,
@@ -36,6 +44,8 @@ struct CachedSignIn {
     stamp: Option<FileStamp>,
     tokens: Option<StoredTokens>,
     unfit: Option<SignInRefusal>,
+    /// When there was no file.
+    absent: Option<Instant>,
 }
 
 /// The reason a refused request was not retried.
@@ -82,6 +92,9 @@ impl SignIn {
     /// Returns the token for the next request, renewed if it is about to expire. [`Self::needed`] gives the reason
     /// when there is none.
     pub async fn token(self: &Arc<Self>) -> Option<Secret> {
+        if self.is_absent() {
+            return None;
+        }
         let tokens = self.usable().ok()?;
         let ends = tokens
             .expires_at
@@ -161,6 +174,9 @@ impl SignIn {
     }
 
     pub fn secrets(&self) -> Vec<Secret> {
+        if self.is_absent() {
+            return Vec::new();
+        }
         let tokens = self.current();
         let values = tokens.iter().flat_map(|tokens| {
             let StoredTokens { access_token, refresh_token, client, .. } = tokens;
@@ -179,17 +195,24 @@ impl SignIn {
         if scopes.is_empty() { Ok(tokens) } else { Err(SignInRefusal::RightsMissing { scopes }) }
     }
 
+    /// Returns whether there was no sign-in a moment ago.
+    fn is_absent(&self) -> bool {
+        self.known.lock().absent.is_some_and(|at| at.elapsed() < ABSENCE_TRUST)
+    }
+
     /// Returns the current tokens; reads the file only when it changed.
     pub(super) fn current(&self) -> Option<StoredTokens> {
         let stamp = self.entry.stamp();
         let mut known = self.known.lock();
+        known.absent = stamp.is_none().then(Instant::now);
         if known.stamp != stamp {
             *known = match self.entry.load() {
                 Ok(record) => {
                     let tokens = record.and_then(|record| self.chosen(&record).cloned());
                     let reason = tokens.as_ref().and_then(|tokens| self.misfit(tokens));
                     let unfit = reason.map(|reason| SignInRefusal::OtherSignIn { reason });
-                    CachedSignIn { stamp, tokens: tokens.filter(|_| unfit.is_none()), unfit }
+                    let tokens = tokens.filter(|_| unfit.is_none());
+                    CachedSignIn { stamp, tokens, unfit, absent: None }
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a sign-in is not used");
@@ -199,6 +222,7 @@ impl SignIn {
                         stamp,
                         tokens: None,
                         unfit: Some(SignInRefusal::Unreadable { error }),
+                        absent: None,
                     }
                 }
             };
