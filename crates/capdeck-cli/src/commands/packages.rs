@@ -62,7 +62,7 @@ pub(crate) fn get(args: &GetArgs, context: &CommandContext<'_>) -> CommandResult
     let deck = PackageDeck::new(&settings.target_deck(package.project_deck).0);
     let command = format!("capdeck get {text}");
     let mut outcomes = Vec::new();
-    for found in find_packages(&fetched.dir, ids).map_err(failed)? {
+    for found in find_packages(&fetched, ids).map_err(failed)? {
         let change = deck.change(found, &fetched.source).map_err(failed)?;
         outcomes.push(package.judge(change, &command, printer));
     }
@@ -137,7 +137,7 @@ pub(crate) fn update(args: &UpdateArgs, context: &CommandContext<'_>) -> Command
             sources.insert(key.clone(), fetched);
         }
         let Some(fetched) = sources.get(&key) else { continue };
-        for found in find_packages(&fetched.dir, std::slice::from_ref(&known.id)).map_err(failed)? {
+        for found in find_packages(fetched, std::slice::from_ref(&known.id)).map_err(failed)? {
             let change = deck.change(found, &fetched.source).map_err(failed)?;
             let command = format!("capdeck update {}", known.id);
             outcomes.push(package.judge(change, &command, printer));

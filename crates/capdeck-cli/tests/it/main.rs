@@ -26,6 +26,7 @@ mod capsule_identity;
 mod capsule_storage;
 mod capsule_transfer;
 mod capsule_write;
+mod catalogue;
 mod changed_lists;
 mod chaos;
 mod check;
