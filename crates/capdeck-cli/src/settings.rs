@@ -13,6 +13,7 @@ use capdeck_host::{
     ApprovalStore, AuditMode, GuardianCommand, Host, HostSettings, RunStore, TrustStore,
     WorkerCommand,
 };
+use capdeck_install::PackageDeck;
 use capdeck_serve::{ProcessLifetime, SharedCapsuleService, SharedCapsulesSettings};
 use capdeck_storage::{FileReaders, sha256_hex};
 
@@ -213,6 +214,14 @@ impl CommandSettings {
             true => (self.project_dir().join(".capdeck"), FileReaders::Unchanged),
             false => (self.config_dir.clone(), FileReaders::Owner),
         }
+    }
+
+    /// The decks that packages are installed in. A project may have one of Caplets beside its own.
+    pub(crate) fn package_decks(&self, is_project: bool) -> Vec<PackageDeck> {
+        let own = self.target_deck(is_project).0;
+        let caplets = self.project_dir().join(".caplets");
+        let caplets = Some(caplets).filter(|dir| is_project && dir.is_dir());
+        std::iter::once(own).chain(caplets).map(|dir| PackageDeck::new(&dir)).collect()
     }
 
     fn host_settings(&self, lifetime: ProcessLifetime) -> Result<HostSettings, CommandFailure> {
