@@ -41,6 +41,7 @@ mod init;
 mod install;
 mod list;
 mod many_servers;
+mod migrate;
 mod openapi;
 mod option_values;
 mod packages;
