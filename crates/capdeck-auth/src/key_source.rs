@@ -117,6 +117,10 @@ impl KeySource {
         Self { settings, own: folder.join("key"), guarded }
     }
 
+    pub(crate) fn settings(&self) -> &KeySettings {
+        &self.settings
+    }
+
     /// Returns the keys; `None` when none was created yet.
     pub(crate) fn find(&self) -> Result<Option<ActiveKeys>, KeyError> {
         let KeySettings { key_file, caplets_key, caplets_key_file, caplets_places, .. } =

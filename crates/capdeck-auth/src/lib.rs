@@ -8,6 +8,7 @@
 //! logged; only [`Vault`] and [`TokenStore`] write one to disk, encrypted.
 
 mod blocking;
+mod caplets_key;
 mod environment;
 pub mod inbound;
 mod interpolate;
@@ -21,6 +22,7 @@ mod sealing_key;
 mod secret;
 mod vault;
 
+pub use caplets_key::{CapletsKey, CapletsSealedValue};
 pub use environment::{EnvironmentSnapshot, ProjectVariables};
 pub use interpolate::{
     MissingReason, ReferenceLookup, ReferenceSubstitution, ReferenceTarget, ResolveError,
@@ -34,11 +36,11 @@ pub use outbound::{
     OutboundError, ReachError, StaticCredentials, SystemResolver, TRANSPORT_HEADERS,
     is_transport_header,
     oauth::{
-        BearerChallenge, BrowserLogin, DeviceLogin, LoginKind, LoginMethod, LoginStart, OAuthError,
-        OAuthResult, OAuthSettings, ProviderIdentity, ProviderRedirect, ProviderSettings,
-        ProviderSignIn, ProviderSignInRequest, ProviderSignInResult, RedirectParams,
-        RevocationOutcome, SignIn, SignInRefusal, SignInState, SignInStatus, SignOutReport,
-        TokenStore,
+        BearerChallenge, BrowserLogin, CapletsSignIn, CapletsSignInError, DeviceLogin, LoginKind,
+        LoginMethod, LoginStart, OAuthError, OAuthResult, OAuthSettings, ProviderIdentity,
+        ProviderRedirect, ProviderSettings, ProviderSignIn, ProviderSignInRequest,
+        ProviderSignInResult, RedirectParams, RevocationOutcome, SignIn, SignInRefusal,
+        SignInState, SignInStatus, SignOutReport, TokenStore,
     },
 };
 pub use scrub::{ScrubStream, SecretScrubber};

@@ -12,6 +12,7 @@ use chacha20poly1305::{
     XChaCha20Poly1305, XNonce,
     aead::{Aead, KeyInit, Payload},
 };
+use ring::aead;
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
@@ -87,6 +88,23 @@ impl SealingKey {
         let (nonce, message) = bytes.split_first_chunk::<NONCE>()?;
         let payload = Payload { msg: message, aad: &self.associated(binding) };
         self.cipher().decrypt(&XNonce::from(*nonce), payload).ok().map(Zeroizing::new)
+    }
+
+    /// Decrypts AES-256-GCM, which Caplets encrypts its values with.
+    pub(crate) fn open_aes_gcm(
+        &self,
+        nonce: &str,
+        ciphertext: &str,
+        tag: &str,
+    ) -> Option<Zeroizing<Vec<u8>>> {
+        let nonce = aead::Nonce::try_assume_unique_for_key(&BASE64.decode(nonce).ok()?).ok()?;
+        let mut sealed = Zeroizing::new(BASE64.decode(ciphertext).ok()?);
+        sealed.extend(BASE64.decode(tag).ok()?);
+        let key = aead::UnboundKey::new(&aead::AES_256_GCM, self.bytes.as_ref()).ok()?;
+        let key = aead::LessSafeKey::new(key);
+        let length = key.open_in_place(nonce, aead::Aad::empty(), &mut sealed).ok()?.len();
+        sealed.truncate(length);
+        Some(sealed)
     }
 
     fn new(bytes: Zeroizing<[u8; 32]>) -> Self {

@@ -71,6 +71,12 @@ impl Vault {
         Self { keys, state: state.to_owned() }
     }
 
+    /// The vault below another state folder, with the same settings for its key.
+    #[must_use]
+    pub fn at(&self, state: &Path) -> Self {
+        Self::new(state, self.keys.settings().clone())
+    }
+
     pub fn set(&self, name: &str, value: &Secret) -> VaultResult<VaultEntryInfo> {
         check_name(name)?;
         check_value(value)?;

@@ -14,6 +14,7 @@ mod doctor;
 mod import;
 mod install;
 mod list;
+mod migrate;
 mod misplaced;
 mod packages;
 mod pins;
@@ -134,6 +135,7 @@ command_table! {
         Connect(connect::ConnectArgs) => connect::connect,
         Disconnect(connect::DisconnectArgs) => connect::disconnect,
         Import(import::ImportArgs) => import::run,
+        Migrate(migrate::MigrateArgs) => migrate::run,
         Uninstall(uninstall::UninstallArgs) => uninstall::run,
         Get(packages::GetArgs) => packages::get,
         Update(packages::UpdateArgs) => packages::update,

@@ -29,6 +29,8 @@ pub(crate) struct EnvVars {
     pub(crate) state_dir: Option<PathBuf>,
     pub(crate) cache_dir: Option<PathBuf>,
     pub(crate) data_dir: Option<PathBuf>,
+    /// `CAPSOL_DATA_DIR`, which counts as the data folder where no other is named.
+    pub(crate) capsol_data: Option<PathBuf>,
     pub(crate) capsule_schemes: Option<String>,
     /// `CAPDECK_AUDIT_STRICT=1`.
     pub(crate) strict_audit: bool,
@@ -93,6 +95,7 @@ impl EnvVars {
             config_dir: path("CAPDECK_CONFIG_DIR"),
             state_dir: path("CAPDECK_STATE_DIR"),
             cache_dir: path("CAPDECK_CACHE_DIR"),
+            capsol_data: path("CAPSOL_DATA_DIR"),
             data_dir: path("CAPDECK_DATA_DIR").or_else(|| path("CAPSOL_DATA_DIR")),
             capsule_schemes: text("CAPSOL_SCHEMES"),
             strict_audit: text("CAPDECK_AUDIT_STRICT").is_some_and(|value| value == "1"),

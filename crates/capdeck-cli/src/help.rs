@@ -19,7 +19,7 @@ const GROUPS: [CommandGroup; 6] = [
     CommandGroup {
         title: "Start",
         main: &["import", "add", "connect", "check"],
-        more: &["init", "get", "install", "setup"],
+        more: &["init", "get", "install", "setup", "migrate"],
     },
     CommandGroup {
         title: "Use",

@@ -59,11 +59,16 @@ pub(crate) fn caplet_text(
 
 /// Frontmatter as YAML, then a body for people.
 fn render(frontmatter: &Value, name: &str, description: &str) -> Result<String, CommandFailure> {
+    document_text(frontmatter, &format!("\n# {name}\n\n{description}\n"))
+}
+
+/// Frontmatter as YAML, then a body.
+pub(crate) fn document_text(frontmatter: &Value, body: &str) -> Result<String, CommandFailure> {
     let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
     let yaml = serde_saphyr::to_string_with_options(frontmatter, options).map_err(|error| {
         CommandFailure::bug(format!("the file cannot be written as YAML: {error}"))
     })?;
-    Ok(format!("---\n{}\n---\n\n# {name}\n\n{description}\n", yaml.trim_end()))
+    Ok(format!("---\n{}\n---\n{body}", yaml.trim_end()))
 }
 
 /// `my-files` becomes `My files`.

@@ -13,6 +13,7 @@ use capdeck_host::{
     ApprovalStore, AuditMode, GuardianCommand, Host, HostSettings, RunStore, TrustStore,
     WorkerCommand,
 };
+use capdeck_install::{Migration, PackageDeck};
 use capdeck_serve::{ProcessLifetime, SharedCapsuleService, SharedCapsulesSettings};
 use capdeck_storage::{FileReaders, sha256_hex};
 
@@ -84,7 +85,7 @@ impl CommandSettings {
         };
         let state_dir = place(env.state_dir.as_ref(), "CAPDECK_STATE_DIR", |base| &base.state)?;
         Ok(Self {
-            user_roots: user_roots(&config_dir, chosen.is_some(), env, here),
+            user_roots: user_roots(&config_dir, chosen.is_some(), &state_dir, env, here),
             config_is_named: config.is_some(),
             project: project_from(&start_dir, project.is_some(), env.home.as_deref()),
             vault: Vault::new(&state_dir, key_settings(env, here, &state_dir)),
@@ -215,6 +216,29 @@ impl CommandSettings {
         }
     }
 
+    /// The same with another deck and another state folder, and nothing else in reach.
+    pub(crate) fn beside(&self, config_dir: &Path, state_dir: &Path) -> Self {
+        let deck = DeckRoot { dir: config_dir.to_owned(), owner: RootOwner::User };
+        Self {
+            config_dir: config_dir.to_owned(),
+            user_roots: vec![deck],
+            project: None,
+            vault: self.vault.at(state_dir),
+            state_dir: state_dir.to_owned(),
+            cache_dir: state_dir.join("cache"),
+            data_dir: state_dir.join("data"),
+            ..self.clone()
+        }
+    }
+
+    /// The decks that packages are installed in. A project may have one of Caplets beside its own.
+    pub(crate) fn package_decks(&self, is_project: bool) -> Vec<PackageDeck> {
+        let own = self.target_deck(is_project).0;
+        let caplets = self.project_dir().join(".caplets");
+        let caplets = Some(caplets).filter(|dir| is_project && dir.is_dir());
+        std::iter::once(own).chain(caplets).map(|dir| PackageDeck::new(&dir)).collect()
+    }
+
     fn host_settings(&self, lifetime: ProcessLifetime) -> Result<HostSettings, CommandFailure> {
         self.check_folders()?;
         let executable = self.executable.clone();
@@ -257,19 +281,32 @@ fn key_settings(env: &EnvVars, here: &Path, state_dir: &Path) -> KeySettings {
     }
 }
 
-/// A deck that was named is the only one; else an existing Caplets deck lies below Capdeck's own.
-fn user_roots(config_dir: &Path, is_chosen: bool, env: &EnvVars, here: &Path) -> Vec<DeckRoot> {
+/// A deck that was named is the only one; else an existing Caplets deck lies below Capdeck's own, until it is taken over.
+fn user_roots(
+    config_dir: &Path,
+    is_chosen: bool,
+    state_dir: &Path,
+    env: &EnvVars,
+    here: &Path,
+) -> Vec<DeckRoot> {
     let root = |dir: PathBuf| DeckRoot { dir, owner: RootOwner::User };
     let caplets = match &env.caplets_config {
         Some(file) => here.join(file).parent().map(Path::to_owned),
         None => env.base.as_ref().map(|base| base.config.join("caplets")),
     };
     let mut roots = cmp_roots(env, here);
-    if !is_chosen && let Some(caplets) = caplets.filter(|dir| dir.is_dir()) {
+    let is_left = |dir: &PathBuf| dir.is_dir() && !is_migrated(state_dir, "caplets", dir);
+    if !is_chosen && let Some(caplets) = caplets.filter(is_left) {
         roots.push(root(caplets));
     }
     roots.push(root(config_dir.to_owned()));
     roots
+}
+
+/// Whether a folder was taken over, so that reading it where it is would bring back what was removed since.
+fn is_migrated(state_dir: &Path, name: &str, folder: &Path) -> bool {
+    let record = Migration::look(state_dir, name).ok().and_then(|migration| migration.record());
+    record.is_some_and(|record| record.sources.iter().any(|source| source == folder))
 }
 
 /// Where CMP tools live, the shared place first and what the variable names last. They are the person's, whatever deck was

@@ -262,9 +262,33 @@ impl DeckBuilder {
         };
         match set::load_members(set, &definition, scope, &mut self.set_files) {
             Ok((loaded, inner)) => {
-                self.deck.definitions.push(definition);
+                let place = self.deck.definitions.len();
+                let (problems, quarantined) =
+                    (self.deck.diagnostics.len(), self.deck.quarantined.len());
+                self.deck.definitions.push(Arc::clone(&definition));
                 for loaded in loaded {
                     self.add(loaded, &inner);
+                }
+                // A set of which nothing can be read would look like one that works and has no tools.
+                // A set inside that cannot be used says why itself.
+                let found = self.deck.diagnostics.get(problems..).unwrap_or_default();
+                let is_inner = |one: &Diagnostic| {
+                    matches!(
+                        one.code.as_str(),
+                        "cyclic-set" | "set-too-deep" | "set-too-large" | "no-members"
+                    )
+                };
+                let has_problem = !found.is_empty() || self.deck.quarantined.len() > quarantined;
+                if self.deck.definitions.len() == place + 1
+                    && has_problem
+                    && !found.iter().any(is_inner)
+                {
+                    self.deck.definitions.remove(place);
+                    let message = "none of the members of this set can be used";
+                    self.quarantine(&definition, message.to_owned());
+                    let fix = "correct the problems of its files, which are listed, too";
+                    let problem = Diagnostic::error("no-members", message, fix);
+                    self.report(problem.at(placed.place).in_file(&definition.source.path));
                 }
             }
             Err(problem) => {

@@ -171,6 +171,26 @@ pub fn is_capdeck(entry: &Value) -> bool {
         && matches!(first, Some("serve" | "attach"))
 }
 
+/// Whether an entry starts a program of this name, also through a launcher such as `npx`.
+pub fn starts_program(entry: &Value, program: &str) -> bool {
+    let command = entry.get("command").or_else(|| entry.get("cmd"));
+    let texts = |value: &Value| match value {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(words) => words.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        _ => Vec::new(),
+    };
+    let words = command.into_iter().chain(entry.get("args")).flat_map(texts);
+    let is_it = |word: String| {
+        let name = word.rsplit(['/', '\\']).next().unwrap_or_default();
+        let name = name.split('@').next().unwrap_or_default();
+        let ends = [".exe", ".cmd"];
+        let bare = ends.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+        bare == program
+    };
+    // A path among the arguments of another program is no start of this one.
+    words.take(4).any(is_it)
+}
+
 fn owns(record: Option<&ClientEntryRecord>, entry: &Value) -> bool {
     is_capdeck(entry) || record.is_some_and(|record| record.entry == *entry)
 }
@@ -316,4 +336,33 @@ fn remove_structurally(
     }
     document.remove(&path).map_err(failed)?;
     Ok(document)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::starts_program;
+
+    #[test]
+    fn a_program_is_found_behind_its_launcher() {
+        for entry in [
+            json!({ "command": "caplets", "args": ["attach", "http://127.0.0.1:5387"] }),
+            json!({ "command": "/usr/local/bin/caplets" }),
+            json!({ "command": "C:\\bin\\caplets.cmd", "args": ["serve"] }),
+            json!({ "command": "npx", "args": ["-y", "caplets@latest", "serve"] }),
+            json!({ "command": ["bunx", "caplets", "serve"] }),
+            json!({ "cmd": "caplets", "args": [] }),
+        ] {
+            assert!(starts_program(&entry, "caplets"), "{entry}");
+        }
+        for entry in [
+            json!({ "command": "capdeck", "args": ["serve"] }),
+            json!({ "command": "other", "args": ["--name", "x", "--in", "/home/me/caplets"] }),
+            json!({ "url": "https://caplets.example/mcp" }),
+            json!({}),
+        ] {
+            assert!(!starts_program(&entry, "caplets"), "{entry}");
+        }
+    }
 }

@@ -14,6 +14,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+pub(crate) use self::splice::RecordedSplice;
 pub use self::splice::TextSplice;
 
 /// The formats that can be edited. JSON may have comments and trailing commas.

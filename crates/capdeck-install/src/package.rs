@@ -19,7 +19,7 @@ use std::{
 use capdeck_definition::CapabilityId;
 use serde::Serialize;
 
-use self::contents::MAIN_FILE;
+use self::contents::{MAIN_FILE, real_inside};
 use crate::{GitError, WriteError};
 
 pub use contents::{CapabilityPackage, PackageKind};
@@ -166,11 +166,15 @@ struct PackageLocation {
     path: PathBuf,
 }
 
-/// The packages of a folder: in its `caplets` folder if there is one, else in itself, else itself. With ids, those only.
-pub fn find_packages(dir: &Path, ids: &[String]) -> Result<Vec<CapabilityPackage>, PackageError> {
+/// The packages of a fetched source: in its `caplets` folder if there is one, else in itself, else itself. With ids, those only.
+pub fn find_packages(
+    source: &FetchedSource,
+    ids: &[String],
+) -> Result<Vec<CapabilityPackage>, PackageError> {
+    let FetchedSource { dir, root, .. } = source;
     let inner = dir.join("caplets");
-    let place = if is_real_folder(&inner) { inner } else { dir.to_owned() };
-    let mut found = list(&place)?;
+    let place = if is_real_folder(&inner) { inner } else { dir.clone() };
+    let mut found = list(&place, root)?;
     if found.is_empty() && place.join(MAIN_FILE).is_file() {
         found.extend(itself(&place));
     }
@@ -182,15 +186,25 @@ pub fn find_packages(dir: &Path, ids: &[String]) -> Result<Vec<CapabilityPackage
     } else {
         ids.iter().map(|id| choose(id, &found)).collect::<Result<_, _>>()?
     };
-    chosen.iter().map(|found| CapabilityPackage::read(&found.id, found.kind, &found.path)).collect()
+    let read =
+        |found: &PackageLocation| CapabilityPackage::read(&found.id, found.kind, &found.path, root);
+    chosen.iter().map(read).collect()
 }
 
-fn list(dir: &Path) -> Result<Vec<PackageLocation>, PackageError> {
+fn list(dir: &Path, root: &Path) -> Result<Vec<PackageLocation>, PackageError> {
     let failed = |source| PackageError::file("read", dir, source);
     let mut found: Vec<PackageLocation> = Vec::new();
     for entry in fs::read_dir(dir).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+        let entry = entry.map_err(failed)?.path();
+        let Some(name) = entry.file_name().and_then(|name| name.to_str()) else { continue };
+        // A link that leaves the source, or leads nowhere, is not one of its capabilities.
+        let path = match entry.is_symlink() {
+            true => match real_inside(&entry, root) {
+                Some(real) => real,
+                None => continue,
+            },
+            false => entry.clone(),
+        };
         let facts = fs::symlink_metadata(&path)
             .map_err(|source| PackageError::file("read", &path, source))?;
         let (id, kind) = match name.strip_suffix(".md") {

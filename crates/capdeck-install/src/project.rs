@@ -27,24 +27,30 @@ use std::{
 use capdeck_definition::{DiagnosticSeverity, capability_file::CapabilityFile};
 use capdeck_storage::FileLock;
 use compose::FileComposer;
-use desired_files::DesiredFiles;
 use gather::{SourceAccess, gather};
-use journal::InstallJournal;
 use lock::{lock_path, parse_lock, render_lock};
-use manifest::{InstallManifest, ProjectState};
 use pins::SourcePins;
-use plan::{change, plan};
 use serde::Serialize;
 
 use crate::{
     atomic_file::{OverwritePolicy, WriteError},
     git::GitClient,
+    migration::{MigrationError, carry_out, real_place},
     provider::AgentProvider,
 };
+
+pub(crate) use blocks::{blocks_in, take_blocks};
+pub(crate) use desired_files::{DesiredFiles, OwnFile, format_of, place_in};
+pub(crate) use journal::InstallJournal;
+pub(crate) use manifest::{InstallManifest, ProjectState};
+pub(crate) use plan::{change, plan};
 
 pub use gather::PinUse;
 pub use plan::{FileAction, FileChange};
 pub use subagents::AgentEndpoints;
+
+/// The code of the problem that CAPA has set a project up.
+pub const CAPA_PROBLEM: &str = "capa-set-up";
 
 /// Installs into one project. While it lives, no other process installs there.
 #[derive(Debug)]
@@ -53,7 +59,8 @@ pub struct ProjectInstaller {
     state: ProjectState,
     cache_dir: PathBuf,
     recorded: InstallManifest,
-    _lock: FileLock,
+    /// None where nothing is to be written.
+    _lock: Option<FileLock>,
 }
 
 /// What a run is asked for.
@@ -78,8 +85,8 @@ pub struct InstallPlan {
     pub problems: Vec<InstallProblem>,
     /// What becomes able to run.
     pub surface: Vec<String>,
-    manifest: InstallManifest,
-    kept: std::collections::BTreeMap<String, Vec<u8>>,
+    pub(crate) manifest: InstallManifest,
+    pub(crate) kept: std::collections::BTreeMap<String, Vec<u8>>,
 }
 
 /// A project cannot be installed into at all.
@@ -103,12 +110,31 @@ impl ProjectInstaller {
         let lock_path = state.dir.with_extension("lock");
         let lock = FileLock::wait(&lock_path).map_err(|source| failed(&lock_path, source))?;
         let recorded = state.manifest().map_err(|source| failed(&state.dir, source))?;
-        Ok(Self { project, state, cache_dir: cache_dir.to_owned(), recorded, _lock: lock })
+        Ok(Self { project, state, cache_dir: cache_dir.to_owned(), recorded, _lock: Some(lock) })
+    }
+
+    /// Looks at a project without waiting for another process and without writing anything.
+    pub fn look(project: &Path, state_dir: &Path, cache_dir: &Path) -> Result<Self, OpenError> {
+        let failed = |path: &Path, source| OpenError { path: path.to_owned(), source };
+        let project = fs::canonicalize(project).map_err(|source| failed(project, source))?;
+        let state = ProjectState::new(&real_place(state_dir), &project);
+        let recorded = state.manifest().map_err(|source| failed(&state.dir, source))?;
+        Ok(Self { project, state, cache_dir: cache_dir.to_owned(), recorded, _lock: None })
+    }
+
+    /// A name for the project that no other on this machine has.
+    pub fn key(&self) -> String {
+        self.state.dir.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
     /// The real path of the project.
     pub fn project(&self) -> &Path {
         &self.project
+    }
+
+    /// Whether the last run wrote this file, or a part of it.
+    pub(crate) fn has_written(&self, path: &Path) -> bool {
+        self.recorded.own.contains_key(path) || self.recorded.shared.contains_key(path)
     }
 
     /// The providers of the last run.
@@ -146,6 +172,12 @@ impl ProjectInstaller {
         let (mut content, pins, found) =
             gather(file, &self.project, access, &old_pins, *pin_use, providers, &plugin_dir);
         problems.extend(found);
+        if let Some(edit) = self.capa_edits().into_iter().find(|edit| edit.is_active) {
+            let about = edit.path.display().to_string();
+            let message = "CAPA has set this project up, so its hooks and ours would both run";
+            let problem = InstallProblem::error(CAPA_PROBLEM, about, message);
+            problems.push(problem.with_hint("take its place with: capdeck migrate capa"));
+        }
         problems.extend(screen::screen(&mut content, &file.options.security, &self.project));
         let composer = FileComposer {
             project: &self.project,
@@ -187,6 +219,15 @@ impl ProjectInstaller {
             return Ok(Vec::new());
         }
         InstallJournal::commit(&self.state, changes, manifest.clone(), kept)?.finish()
+    }
+
+    /// Carries out a plan whole or not at all: where a step fails, those before it are taken back.
+    pub fn apply_whole(self, plan: &InstallPlan) -> Result<Vec<PathBuf>, MigrationError> {
+        let InstallPlan { changes, manifest, kept, .. } = plan;
+        if changes.is_empty() && *manifest == self.recorded {
+            return Ok(Vec::new());
+        }
+        carry_out(&self.state, changes, manifest, kept, &self.recorded)
     }
 
     /// The text of the lock, if there is one, and what it pins.

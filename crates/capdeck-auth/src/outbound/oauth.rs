@@ -5,6 +5,7 @@
 //! ([`redirect`] or a code), tokens ([`token`]). Remote data is validated where it is read, and every address in it
 //! is checked against [`crate::Reach`].
 
+mod caplets_sign_in;
 mod challenge;
 mod device_login;
 mod error;
@@ -21,6 +22,7 @@ mod sign_in_plan;
 mod store;
 mod token;
 
+pub use caplets_sign_in::{CapletsSignIn, CapletsSignInError};
 pub use challenge::BearerChallenge;
 pub use device_login::DeviceLogin;
 pub use error::{OAuthError, OAuthResult};

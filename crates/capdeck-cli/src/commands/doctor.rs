@@ -2,6 +2,7 @@
 
 mod agents;
 mod examine;
+mod peers;
 
 use std::net::TcpListener;
 
@@ -67,6 +68,7 @@ pub(crate) fn run(args: &DoctorArgs, context: &CommandContext<'_>) -> CommandRes
     findings.extend(live.into_iter().flatten());
     findings.extend(examine::pending_decisions(&settings, &host));
     findings.extend(agents::agents(&settings, context));
+    findings.extend(peers::peers(&settings, context));
     findings.extend(examine_serving(&settings, &context.env, &host.deck().config.serve));
     let count = |status| findings.iter().filter(|finding| finding.status == status).count();
     let (errors, warnings) = (count(FindingStatus::Error), count(FindingStatus::Warning));

@@ -9,13 +9,12 @@ use capdeck_catalog::ProjectTrust;
 use capdeck_definition::{CapabilityFile, SourceLayer};
 use capdeck_host::{ErrorKind, Host, fetch_text};
 use capdeck_install::{
-    AgentEndpoints, AgentProvider, FetchError, GitClient, InstallRequest, OverwritePolicy, PinUse,
-    ProjectInstaller,
+    AgentEndpoints, AgentProvider, FetchError, GitClient, InstallPlan, InstallRequest,
+    OverwritePolicy, PinUse, ProjectInstaller,
 };
 
-use self::report::{
-    InstallReport, apply_failed, capability_file, finish_interrupted, open_installer,
-};
+use self::report::{InstallReport, capability_file, finish_interrupted};
+pub(super) use self::report::{apply_failed, open_installer};
 use super::check::check_all;
 use crate::{
     commands::CommandContext,
@@ -67,55 +66,140 @@ pub(crate) fn install(args: &InstallArgs, context: &CommandContext<'_>) -> Comma
     let InstallArgs { provider, dry_run, frozen, update, yes, force, check, url, env: _ } = args;
     let printer = context.printer;
     let settings = context.settings()?;
-    let file = capability_file(&settings, printer)?;
-    let mut installer = open_installer(&settings, file.project_dir())?;
-    finish_interrupted(&mut installer, *dry_run, printer)?;
-    let providers = choose_agents(provider, &file, &installer, printer)?;
-    let host = settings.open_host()?;
-    let is_trusted = host.trust() == ProjectTrust::Trusted;
-
-    let request = InstallRequest {
-        file: &file,
-        providers: &providers,
-        endpoints: &endpoints(url.as_deref())?,
+    let options = InstallOptions {
+        providers: provider,
         edited: OverwritePolicy::from_force(*force),
         pin_use: match (frozen, update) {
             (true, _) => PinUse::Frozen,
             (false, true) => PinUse::Update,
             (false, false) => PinUse::Keep,
         },
-        search_path: &search_path(&settings),
-        now: &jiff::Timestamp::now().to_string(),
+        url: url.as_deref(),
+        dry_run: *dry_run,
     };
-    // An untrusted project must not make requests inside our own network.
-    let reach = if is_trusted { NetworkReach::Inside } else { NetworkReach::Public };
-    let planned = {
-        let _progress = printer.progress("fetching and comparing");
-        let git = GitClient::new(&settings.cache_dir);
-        installer.plan(&request, &git, &|url| fetch(url, reach))
-    };
-    let report = InstallReport::new(&installer, &planned, &providers);
+    let PreparedInstall { step, planned, providers } =
+        PreparedInstall::new(&options, &settings, printer)?;
+    let report = InstallReport::new(&step.installer, &planned, &providers);
     report.check_errors(printer)?;
     if *dry_run {
         return report.print(None, printer);
     }
-    // Servers of plugins become files of the project's deck, which need trust like any other.
-    let deck_dir = installer.project().join(".capdeck");
-    let adds_to_deck = planned.changes.iter().any(|change| change.path.starts_with(&deck_dir));
-    let needs_trust = !is_trusted || adds_to_deck;
-    if needs_trust {
+    if step.needs_trust(&planned) {
         confirm_plan(&report, *yes, printer)?;
     }
-    let skipped = installer.apply(&planned).map_err(|error| apply_failed(&error))?;
-    if adds_to_deck {
-        let settings = context.settings()?;
-        trust(&settings.open_host()?, &settings)?;
-    } else if needs_trust {
-        // Exactly what was shown, even if the file changed since.
-        trust(&host, &settings)?;
-    }
+    let skipped = step.carry_out(&planned, FailurePolicy::FinishLater, &settings, context)?;
     report.print(Some(skipped), printer)?;
     if *check { check_servers(context) } else { Ok(ExitStatus::Done) }
+}
+
+/// What an installation is made with.
+pub(super) struct InstallOptions<'a> {
+    pub(super) providers: &'a [String],
+    pub(super) edited: OverwritePolicy,
+    pub(super) pin_use: PinUse,
+    pub(super) url: Option<&'a str>,
+    pub(super) dry_run: bool,
+}
+
+/// An installation that was planned and not yet made.
+pub(super) struct PreparedInstall {
+    pub(super) step: InstallStep,
+    pub(super) planned: InstallPlan,
+    pub(super) providers: Vec<&'static AgentProvider>,
+}
+
+/// What carries an installation out.
+pub(super) struct InstallStep {
+    installer: ProjectInstaller,
+    host: Host,
+    is_trusted: bool,
+}
+
+/// What becomes of an installation that fails in the middle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FailurePolicy {
+    /// The next run goes on where this one stopped.
+    FinishLater,
+    /// Everything is as it was before.
+    TakeBack,
+}
+
+impl PreparedInstall {
+    pub(super) fn new(
+        options: &InstallOptions<'_>,
+        settings: &CommandSettings,
+        printer: &Printer,
+    ) -> Result<Self, CommandFailure> {
+        let InstallOptions { providers, edited, pin_use, url, dry_run } = options;
+        let file = capability_file(settings, printer)?;
+        let mut installer = open_installer(settings, file.project_dir())?;
+        finish_interrupted(&mut installer, *dry_run, printer)?;
+        let providers = choose_agents(providers, &file, &installer, printer)?;
+        let host = settings.open_host()?;
+        let is_trusted = host.trust() == ProjectTrust::Trusted;
+        let request = InstallRequest {
+            file: &file,
+            providers: &providers,
+            endpoints: &endpoints(*url)?,
+            edited: *edited,
+            pin_use: *pin_use,
+            search_path: &search_path(settings),
+            now: &jiff::Timestamp::now().to_string(),
+        };
+        // An untrusted project must not make requests inside our own network.
+        let reach = if is_trusted { NetworkReach::Inside } else { NetworkReach::Public };
+        let planned = {
+            let _progress = printer.progress("fetching and comparing");
+            let git = GitClient::new(&settings.cache_dir);
+            installer.plan(&request, &git, &|url| fetch(url, reach))
+        };
+        let step = InstallStep { installer, host, is_trusted };
+        Ok(Self { step, planned, providers })
+    }
+
+    /// Fails when the plan has an error.
+    pub(super) fn check_errors(&self, printer: &Printer) -> Result<(), CommandFailure> {
+        let report = InstallReport::new(&self.step.installer, &self.planned, &self.providers);
+        report.check_errors(printer)
+    }
+}
+
+impl InstallStep {
+    /// Servers of plugins become files of the project's deck, which need trust like any other.
+    fn adds_to_deck(&self, planned: &InstallPlan) -> bool {
+        let deck_dir = self.installer.project().join(".capdeck");
+        planned.changes.iter().any(|change| change.path.starts_with(&deck_dir))
+    }
+
+    fn needs_trust(&self, planned: &InstallPlan) -> bool {
+        !self.is_trusted || self.adds_to_deck(planned)
+    }
+
+    /// Makes it, and trusts the project as it was shown. Returns the files that changed in between.
+    pub(super) fn carry_out(
+        self,
+        planned: &InstallPlan,
+        on_failure: FailurePolicy,
+        settings: &CommandSettings,
+        context: &CommandContext<'_>,
+    ) -> Result<Vec<PathBuf>, CommandFailure> {
+        let (adds_to_deck, needs_trust) = (self.adds_to_deck(planned), self.needs_trust(planned));
+        let Self { installer, host, .. } = self;
+        let skipped = match on_failure {
+            FailurePolicy::FinishLater => {
+                installer.apply(planned).map_err(|error| apply_failed(&error))?
+            }
+            FailurePolicy::TakeBack => installer.apply_whole(planned)?,
+        };
+        if adds_to_deck {
+            let settings = context.settings()?;
+            trust(&settings.open_host()?, &settings)?;
+        } else if needs_trust {
+            // Exactly what was shown, even if the file changed since.
+            trust(&host, settings)?;
+        }
+        Ok(skipped)
+    }
 }
 
 /// Where the written entries lead.

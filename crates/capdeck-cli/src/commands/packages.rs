@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use capdeck_install::{
-    FetchedSource, GitClient, LockedPackage, PackageAction, PackageChange, PackageDeck,
-    PackageError, PackageObstacle, PackageSource, find_packages,
+    CapabilityPackage, FetchedSource, GitClient, LockedPackage, LockedSource, PackageAction,
+    PackageChange, PackageDeck, PackageError, PackageObstacle, PackageSource, find_packages,
 };
 use serde_json::{Value, json};
 
@@ -62,9 +62,8 @@ pub(crate) fn get(args: &GetArgs, context: &CommandContext<'_>) -> CommandResult
     let deck = PackageDeck::new(&settings.target_deck(package.project_deck).0);
     let command = format!("capdeck get {text}");
     let mut outcomes = Vec::new();
-    for found in find_packages(&fetched.dir, ids).map_err(failed)? {
-        let change = deck.change(found, &fetched.source).map_err(failed)?;
-        outcomes.push(package.judge(change, &command, printer));
+    for found in find_packages(&fetched, ids).map_err(failed)? {
+        outcomes.push(package.judge(&deck, (found, &fetched.source), &command, printer)?);
     }
     // All of what was asked for, or nothing.
     let is_refused =
@@ -74,7 +73,7 @@ pub(crate) fn get(args: &GetArgs, context: &CommandContext<'_>) -> CommandResult
         name_the_rest(&mut outcomes, &command);
     }
     let starter = StarterNotice::of(&settings);
-    let status = conclude(&outcomes, may_write.then_some(&deck), package, context)?;
+    let status = conclude(&outcomes, may_write, package, context)?;
     starter.tell(context);
     Ok(status)
 }
@@ -111,24 +110,33 @@ pub(crate) fn update(args: &UpdateArgs, context: &CommandContext<'_>) -> Command
     let UpdateArgs { ids, package } = args;
     let printer = context.printer;
     let settings = context.settings()?;
-    let deck = PackageDeck::new(&settings.target_deck(package.project_deck).0);
-    let lock = deck.lock().map_err(failed)?;
+    let decks = settings.package_decks(package.project_deck);
+    let mut known: Vec<(&PackageDeck, LockedPackage)> = Vec::new();
+    for deck in &decks {
+        let lock = deck.lock().map_err(failed)?;
+        known.extend(lock.packages.into_iter().map(|package| (deck, package)));
+    }
     let find = |id: &String| {
         let missing = || failed(PackageError::NotInstalled { id: id.clone() });
-        lock.get(id).ok_or_else(missing)
+        known.iter().find(|(_, package)| package.id == *id).ok_or_else(missing)
     };
-    let chosen: Vec<&LockedPackage> = match ids.as_slice() {
-        [] => lock.packages.iter().collect(),
+    let chosen: Vec<&(&PackageDeck, LockedPackage)> = match ids.as_slice() {
+        [] => known.iter().collect(),
         ids => ids.iter().map(find).collect::<Result<_, _>>()?,
     };
     if chosen.is_empty() && !printer.wants_json() {
         printer.note("No installed packages; install one with: capdeck get SOURCE");
+        let has_packages =
+            |deck: &PackageDeck| deck.lock().is_ok_and(|lock| !lock.packages.is_empty());
+        if !package.project_deck && settings.package_decks(true).iter().any(has_packages) {
+            printer.note("The project has some; update them with: capdeck update --project-deck");
+        }
     }
     let git = GitClient::new(&settings.cache_dir);
     // Packages of one source are brought to the same commit.
     let mut sources: HashMap<String, FetchedSource> = HashMap::new();
     let mut outcomes = Vec::new();
-    for known in chosen {
+    for (deck, known) in chosen {
         let source = &known.source.source;
         let key = format!("{source:?}");
         if !sources.contains_key(&key) {
@@ -137,13 +145,12 @@ pub(crate) fn update(args: &UpdateArgs, context: &CommandContext<'_>) -> Command
             sources.insert(key.clone(), fetched);
         }
         let Some(fetched) = sources.get(&key) else { continue };
-        for found in find_packages(&fetched.dir, std::slice::from_ref(&known.id)).map_err(failed)? {
-            let change = deck.change(found, &fetched.source).map_err(failed)?;
+        for found in find_packages(fetched, std::slice::from_ref(&known.id)).map_err(failed)? {
             let command = format!("capdeck update {}", known.id);
-            outcomes.push(package.judge(change, &command, printer));
+            outcomes.push(package.judge(deck, (found, &fetched.source), &command, printer)?);
         }
     }
-    conclude(&outcomes, Some(&deck), package, context)
+    conclude(&outcomes, true, package, context)
 }
 
 /// What every command about packages takes.
@@ -165,6 +172,7 @@ struct PackageArgs {
 
 /// A change and what came of it.
 struct PackageOutcome {
+    deck: PackageDeck,
     change: PackageChange,
     verdict: PackageVerdict,
 }
@@ -184,10 +192,17 @@ enum PackageVerdict {
 
 impl PackageArgs {
     /// Shows a change and decides about it.
-    fn judge(&self, change: PackageChange, command: &str, printer: &Printer) -> PackageOutcome {
+    fn judge(
+        &self,
+        deck: &PackageDeck,
+        (package, source): (CapabilityPackage, &LockedSource),
+        command: &str,
+        printer: &Printer,
+    ) -> Result<PackageOutcome, CommandFailure> {
+        let change = deck.change(package, source).map_err(failed)?;
         show(&change, printer);
         let verdict = self.verdict(&change, command, printer);
-        PackageOutcome { change, verdict }
+        Ok(PackageOutcome { deck: deck.clone(), change, verdict })
     }
 
     /// Decides about a change, asking the person where that is possible.
@@ -293,22 +308,21 @@ fn item(outcome: &PackageOutcome, is_written: bool) -> Value {
     }))
 }
 
-/// Carries out what was decided, in a deck that may be written, and says what was refused or done.
+/// Carries out what was decided, if anything may be written, and says what was refused or done.
 fn conclude(
     outcomes: &[PackageOutcome],
-    deck: Option<&PackageDeck>,
+    may_write: bool,
     args: &PackageArgs,
     context: &CommandContext<'_>,
 ) -> CommandResult {
     let printer = context.printer;
-    let deck = deck.filter(|_| !args.dry_run);
     let mut items = Vec::new();
     for outcome in outcomes {
-        let deck = deck.filter(|_| outcome.verdict == PackageVerdict::Write);
-        if let Some(deck) = deck {
-            deck.apply(&outcome.change).map_err(failed)?;
+        let writes = may_write && !args.dry_run && outcome.verdict == PackageVerdict::Write;
+        if writes {
+            outcome.deck.apply(&outcome.change).map_err(failed)?;
         }
-        items.push(item(outcome, deck.is_some()));
+        items.push(item(outcome, writes));
     }
     let refusals: Vec<(&String, &String)> = outcomes
         .iter()

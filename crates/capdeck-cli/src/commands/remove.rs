@@ -52,7 +52,7 @@ pub(crate) struct RemoveArgs {
 
 /// One thing to remove.
 enum Removal {
-    Package { removal: PackageRemoval, package: Box<LockedPackage> },
+    Package { removal: PackageRemoval, package: Box<LockedPackage>, deck: PackageDeck },
     Definition(FoundDefinition),
 }
 
@@ -71,16 +71,20 @@ pub(crate) fn remove(args: &RemoveArgs, context: &CommandContext<'_>) -> Command
     if args.undo {
         return undo(&args.ids, &records, &settings, context);
     }
-    let deck = PackageDeck::new(&settings.target_deck(args.project_deck).0);
-    let lock = deck.lock().map_err(package_failed)?;
+    let mut locks = Vec::new();
+    for deck in settings.package_decks(args.project_deck) {
+        locks.push((deck.lock().map_err(package_failed)?, deck));
+    }
     let host = settings.open_host()?;
-    let find = |id: &String| match lock.get(id) {
-        Some(package) => {
-            let removal = deck.removal(id).map_err(package_failed)?;
-            check_package(&removal, args.force)?;
-            Ok(Removal::Package { removal, package: Box::new(package.clone()) })
-        }
-        None => FoundDefinition::find(&host, id, args.project_deck).map(Removal::Definition),
+    let find = |id: &String| {
+        let found = locks.iter().find_map(|(lock, deck)| Some((lock.get(id)?, deck)));
+        let Some((package, deck)) = found else {
+            return FoundDefinition::find(&host, id, args.project_deck).map(Removal::Definition);
+        };
+        let removal = deck.removal(id).map_err(package_failed)?;
+        check_package(&removal, args.force)?;
+        let (package, deck) = (Box::new(package.clone()), deck.clone());
+        Ok(Removal::Package { removal, package, deck })
     };
     let removals: Vec<Removal> = args.ids.iter().map(find).collect::<Result<_, _>>()?;
     let printer = context.printer;
@@ -93,7 +97,7 @@ pub(crate) fn remove(args: &RemoveArgs, context: &CommandContext<'_>) -> Command
     for removal in &removals {
         if !args.dry_run {
             match removal {
-                Removal::Package { removal, .. } => {
+                Removal::Package { removal, deck, .. } => {
                     deck.remove(removal).map_err(package_failed)?;
                 }
                 Removal::Definition(found) => records.remove(&found.id, &found.place)?,
@@ -163,7 +167,7 @@ impl Removal {
             Self::Definition(found) => {
                 format!("capdeck remove --undo {}", command_line([found.id.as_str()]))
             }
-            Self::Package { removal, package } => {
+            Self::Package { removal, package, .. } => {
                 let (address, folder) = match &package.source.source {
                     PackageSource::Folder { path } => (path.display().to_string(), None),
                     PackageSource::Git { repository, reference, subfolder } => {

@@ -127,6 +127,19 @@ fn the_guide_to_cmp_shows_real_output() {
     compare(&path, &replay(&dirs, &written, &[("~/.cmp/tools/box", tool.to_str().unwrap())]));
 }
 
+/// The guide's own file is what Caplets has, beside an agent that starts it.
+#[test]
+fn the_guide_for_users_of_caplets_shows_real_output() {
+    let path = document("docs/guide/from-caplets.md");
+    let written = fs::read_to_string(&path).unwrap();
+    let [file] = fenced(&written, "caplet").try_into().unwrap();
+    let dirs = TestDirs::new();
+    dirs.write("home/.config/caplets/hello.md", file);
+    let entry = json!({ "mcpServers": { "caplets": { "command": "caplets", "args": ["serve"] } } });
+    dirs.write("home/.cursor/mcp.json", entry.to_string());
+    compare(&path, &replay(&dirs, &written, &[("~/.", "~/home/.")]));
+}
+
 /// The guide's own file makes the project.
 #[test]
 fn the_guide_to_the_capability_file_shows_real_output() {

@@ -207,3 +207,29 @@ fn a_projects_deck_takes_packages_that_wait_for_trust() {
     run(&dirs, &["remove", "echo", "--project-deck"]).success();
     assert!(!dirs.project().join(".capdeck/echo.md").exists());
 }
+
+#[test]
+fn the_lock_of_caplets_in_a_project_is_read() {
+    let dirs = TestDirs::new();
+    repository(&dirs);
+    let address = format!("file://{}", dirs.root().join("repo").display());
+    dirs.write("project/.caplets/echo.md", echo_file("Echo"));
+    let lock = json!({ "version": 1, "entries": [{
+        "id": "echo", "destination": ".caplets/echo.md", "kind": "file",
+        "source": { "type": "git", "repository": address, "path": "caplets/echo.md" },
+        "installedHash": "x", "installedAt": "2026-01-01", "updatedAt": "2026-01-01",
+    }] });
+    dirs.write("project/.caplets.lock.json", lock.to_string());
+    let own = run(&dirs, &["update", "--dry-run"]).success();
+    assert!(own.stderr.contains("capdeck update --project-deck"), "{}", own.stderr);
+    let updated = json(&dirs, &["update", "--project-deck", "--dry-run"]);
+    assert_eq!(updated["items"][0]["id"], "echo", "{updated:#}");
+
+    dirs.write("repo/caplets/echo.md", echo_file("Newer"));
+    commit(&dirs, "two");
+    json(&dirs, &["update", "--project-deck", "--yes", "--force"]);
+    let text = fs::read_to_string(dirs.project().join(".caplets/echo.md")).unwrap();
+    assert!(text.contains("Newer"), "{text}");
+    json(&dirs, &["remove", "echo", "--project-deck", "--yes"]);
+    assert!(!dirs.project().join(".caplets/echo.md").exists());
+}

@@ -114,3 +114,22 @@ fn a_members_full_id_must_fit() {
     assert_eq!(ids(&deck), ["set", "set__ok"]);
     assert_eq!(codes(&deck), ["id-too-long"]);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_set_whose_members_cannot_be_read_is_not_available() {
+    let outside = Folder::with(&[("a/CAPLET.md", &caplet("a")), ("empty/note.txt", "")]);
+    let folder = Folder::with(&[("kit.md", &set("./members")), ("members/.keep", "")]);
+    std::os::unix::fs::symlink(outside.path("a"), folder.path("members/a")).unwrap();
+    let deck = folder.deck();
+    assert_eq!(codes(&deck), ["symlink", "no-members"]);
+    assert_eq!(ids(&deck), Vec::<String>::new());
+    assert_eq!(quarantined(&deck), ["kit"]);
+    assert_eq!(deck.quarantined[0].reason, "none of the members of this set can be used");
+
+    folder.write("members/b.md", &caplet("b"));
+    assert_eq!(ids(&folder.deck()), ["kit", "kit__b"], "one that can be read is enough");
+
+    folder.write("kit.md", &set(outside.path("empty").to_str().unwrap()));
+    assert_eq!(ids(&folder.deck()), ["kit"], "an empty folder is no problem");
+}

@@ -39,6 +39,12 @@ pub(super) struct ClientEntryRecord {
     pub(super) after: String,
 }
 
+impl ClientEntryRecord {
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec_pretty(self).unwrap_or_default()
+    }
+}
+
 /// The folder of records, one file per entry.
 #[derive(Debug, Clone)]
 pub struct ClientEntryRecords {
@@ -94,8 +100,7 @@ impl ClientEntryRecords {
         target: &ClientEntryTarget,
         record: &ClientEntryRecord,
     ) -> Result<(), ConnectError> {
-        let text = serde_json::to_vec_pretty(record).unwrap_or_default();
-        Ok(replace_private_file(&self.file(target), &text)?)
+        Ok(replace_private_file(&self.file(target), &record.to_bytes())?)
     }
 
     pub(super) fn forget(&self, target: &ClientEntryTarget) -> Result<(), ConnectError> {
@@ -103,7 +108,7 @@ impl ClientEntryRecords {
         remove_if_exists(&file).map(drop).map_err(|source| ConnectError::Delete { file, source })
     }
 
-    fn file(&self, target: &ClientEntryTarget) -> PathBuf {
+    pub(super) fn file(&self, target: &ClientEntryTarget) -> PathBuf {
         let key = format!("{}\0{}", target.file.display(), target.name);
         let short: String = sha256_hex(&key).chars().take(16).collect();
         self.folder.join(format!("{}-{short}.json", target.client.id))

@@ -29,7 +29,8 @@ pub enum ClientEntryChange {
 pub struct ClientEntryPlan {
     pub target: ClientEntryTarget,
     pub change: ClientEntryChange,
-    pub(super) before: Option<String>,
+    /// The text that the file has now; none where there is no file.
+    pub before: Option<String>,
     /// The text that the file will have; none when it goes.
     pub after: Option<String>,
     pub(super) record: Option<ClientEntryRecord>,
@@ -89,6 +90,12 @@ impl ClientEntryPlan {
             records.forget(&self.target)?;
         }
         Ok(())
+    }
+
+    /// The record that applying this would keep, with its place: for a change that is made together with others.
+    pub(crate) fn record_file(&self, records: &ClientEntryRecords) -> Option<(PathBuf, Vec<u8>)> {
+        let record = self.record.as_ref()?;
+        Some((records.file(&self.target), record.to_bytes()))
     }
 
     fn check_unchanged(&self) -> Result<(), ConnectError> {

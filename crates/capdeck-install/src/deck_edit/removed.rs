@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{DeckEditError, DefinitionPlace, place::is_link, read};
 use crate::{
     atomic_file::{WriteError, replace_file, replace_private_file},
-    edit::TextSplice,
+    edit::RecordedSplice,
 };
 
 /// The last removal of each id. What was removed may hold secrets, so only the person may read it.
@@ -28,16 +28,7 @@ struct RemovedDefinition {
     path: PathBuf,
     /// None where the whole file or folder is gone.
     #[serde(skip_serializing_if = "Option::is_none")]
-    entry: Option<RemovedEntry>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RemovedEntry {
-    #[serde(flatten)]
-    splice: TextSplice,
-    before: String,
-    after: String,
+    entry: Option<RecordedSplice>,
 }
 
 /// A removal that was taken back.
@@ -61,11 +52,7 @@ impl RemovedDefinitions {
         if matches!(place, DefinitionPlace::Entry { .. }) {
             let before = read(&path)?;
             let after = place.without(&before)?.unwrap_or_default();
-            let entry = RemovedEntry {
-                splice: TextSplice::between(&before, &after),
-                before: sha256_hex(&before),
-                after: sha256_hex(&after),
-            };
+            let entry = RecordedSplice::between(&before, &after);
             self.save(&RemovedDefinition {
                 id: id.to_owned(),
                 path: path.clone(),
@@ -124,17 +111,6 @@ impl RemovedDefinitions {
 
     fn content(&self, id: &str) -> PathBuf {
         self.folder.join(file_name(id))
-    }
-}
-
-impl RemovedEntry {
-    /// The text with the entry in it again; none where the file says something else by now.
-    fn put_back(&self, text: &str) -> Option<String> {
-        if sha256_hex(text) == self.after {
-            let before = self.splice.undo(text)?;
-            return (sha256_hex(&before) == self.before).then_some(before);
-        }
-        self.splice.undo_anywhere(text)
     }
 }
 

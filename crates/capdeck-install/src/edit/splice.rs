@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use capdeck_storage::sha256_hex;
 use serde::{Deserialize, Serialize};
 
 /// A part of a text and its former content: enough to take the change back, without the rest of the text.
@@ -50,6 +51,33 @@ impl TextSplice {
         let (before, rest) = text.split_once(&self.inserted)?;
         let is_only = !rest.contains(&self.inserted);
         is_only.then(|| format!("{before}{}{rest}", self.removed))
+    }
+}
+
+/// An edit of a file, kept so that it can be taken back: to the byte where the file is as it was left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RecordedSplice {
+    #[serde(flatten)]
+    pub(crate) splice: TextSplice,
+    /// The hash of the former text.
+    before: String,
+    /// The hash of the text that was written.
+    after: String,
+}
+
+impl RecordedSplice {
+    pub(crate) fn between(before: &str, after: &str) -> Self {
+        let splice = TextSplice::between(before, after);
+        Self { splice, before: sha256_hex(before), after: sha256_hex(after) }
+    }
+
+    /// The text with the edit taken back; none where the file says something else by now.
+    pub(crate) fn put_back(&self, text: &str) -> Option<String> {
+        if sha256_hex(text) == self.after {
+            let before = self.splice.undo(text)?;
+            return (sha256_hex(&before) == self.before).then_some(before);
+        }
+        self.splice.undo_anywhere(text)
     }
 }
 

@@ -1,6 +1,10 @@
 //! The files of one package, read with limits: nothing of it may lead out of it, and nothing is taken in without end.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use capdeck_definition::{Deck, Diagnostic, DiagnosticSeverity, check_paths};
 use capdeck_storage::to_hex;
@@ -47,18 +51,28 @@ pub(super) struct PackageFile {
 }
 
 impl CapabilityPackage {
-    /// Reads a package from where its file or folder is.
-    pub(super) fn read(id: &str, kind: PackageKind, path: &Path) -> Result<Self, PackageError> {
-        let files = read_files(id, kind, path)?;
-        let deck: Deck = check_paths(&[path.to_owned()]);
-        Ok(Self {
-            id: id.to_owned(),
-            kind,
-            hash: hash(&files),
-            risk: PackageRisk::assess(&deck.definitions, path, &files),
-            diagnostics: deck.diagnostics,
-            files,
-        })
+    /// Reads a package from where its file or folder is. Links may lead to other places of `source`.
+    pub(super) fn read(
+        id: &str,
+        kind: PackageKind,
+        path: &Path,
+        source: &Path,
+    ) -> Result<Self, PackageError> {
+        let mut reading = PackageReader::new(id, Some(source));
+        reading.package(kind, path)?;
+        let (has_links, files) = (reading.has_links, reading.files);
+        // A deck does not follow links, so what was made of them is looked at where it is real.
+        let stage = if has_links { Some(staged(id, &files)?) } else { None };
+        let place = stage.as_ref().map_or_else(|| path.to_owned(), |stage| stage.path().join(id));
+        let deck: Deck = check_paths(std::slice::from_ref(&place));
+        let mut diagnostics = deck.diagnostics;
+        for found in &mut diagnostics {
+            if let Ok(below) = found.file.strip_prefix(&place) {
+                found.file = path.join(below);
+            }
+        }
+        let risk = PackageRisk::assess(&deck.definitions, &place, &files);
+        Ok(Self { id: id.to_owned(), kind, hash: hash(&files), risk, diagnostics, files })
     }
 
     /// Whether its definition can be used.
@@ -67,18 +81,36 @@ impl CapabilityPackage {
     }
 }
 
-/// All files of a package. Links are refused: what they lead to is not part of it.
+/// All files of a package in a deck. Links are refused: what they lead to is not part of it.
 pub(super) fn read_files(
     id: &str,
     kind: PackageKind,
     path: &Path,
 ) -> Result<PackageFiles, PackageError> {
-    let mut reading = PackageReader { id, files: BTreeMap::new(), bytes: 0 };
-    match kind {
-        PackageKind::File => reading.file(path, format!("{id}.md"))?,
-        PackageKind::Directory => reading.folder(path, "")?,
-    }
+    let mut reading = PackageReader::new(id, None);
+    reading.package(kind, path)?;
     Ok(reading.files)
+}
+
+/// Where a link leads, if that is inside of its source and no part of a repository's own data.
+pub(super) fn real_inside(link: &Path, source: &Path) -> Option<PathBuf> {
+    let (real, source) = (fs::canonicalize(link).ok()?, fs::canonicalize(source).ok()?);
+    let below = real.strip_prefix(&source).ok()?;
+    (!below.components().any(|part| part.as_os_str() == ".git")).then_some(real)
+}
+
+/// The files of a folder in a folder of the same name that is gone when dropped.
+fn staged(id: &str, files: &PackageFiles) -> Result<tempfile::TempDir, PackageError> {
+    let temporary = std::env::temp_dir();
+    let failed = |source| PackageError::file("write", &temporary, source);
+    let stage = tempfile::tempdir().map_err(failed)?;
+    for (name, file) in files {
+        let path = stage.path().join(id).join(name);
+        let failed = |source| PackageError::file("write", &path, source);
+        fs::create_dir_all(path.parent().unwrap_or(stage.path())).map_err(failed)?;
+        fs::write(&path, &file.content).map_err(failed)?;
+    }
+    Ok(stage)
 }
 
 /// SHA-256 over names, marks and contents, each with its length, so that no file can imitate another.
@@ -95,13 +127,36 @@ pub(super) fn hash(files: &PackageFiles) -> String {
 
 struct PackageReader<'a> {
     id: &'a str,
+    /// The folder that links may lead to places of; none where there may be no links.
+    source: Option<&'a Path>,
     files: PackageFiles,
     bytes: u64,
+    has_links: bool,
+    /// The real folders that are being read, the outermost first.
+    open: Vec<PathBuf>,
 }
 
-impl PackageReader<'_> {
+impl<'a> PackageReader<'a> {
+    fn new(id: &'a str, source: Option<&'a Path>) -> Self {
+        let (files, open) = (BTreeMap::new(), Vec::new());
+        Self { id, source, files, bytes: 0, has_links: false, open }
+    }
+
+    fn package(&mut self, kind: PackageKind, path: &Path) -> Result<(), PackageError> {
+        match kind {
+            PackageKind::File => self.file(path, format!("{}.md", self.id)),
+            PackageKind::Directory => self.folder(path, ""),
+        }
+    }
+
     fn folder(&mut self, dir: &Path, prefix: &str) -> Result<(), PackageError> {
         let failed = |source| PackageError::file("read", dir, source);
+        let real = fs::canonicalize(dir).map_err(failed)?;
+        if self.open.contains(&real) {
+            let shown = prefix.trim_end_matches('/');
+            return Err(self.refused(format!("`{shown}` is a link to a folder that holds it")));
+        }
+        self.open.push(real);
         for entry in fs::read_dir(dir).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let Ok(name) = entry.file_name().into_string() else {
@@ -112,13 +167,25 @@ impl PackageReader<'_> {
             }
             let shown = format!("{prefix}{name}");
             let kind = entry.file_type().map_err(failed)?;
-            if kind.is_dir() {
-                self.folder(&entry.path(), &format!("{shown}/"))?;
+            let path = match self.source.filter(|_| kind.is_symlink()) {
+                Some(source) => self.follow(&entry.path(), source, &shown)?,
+                None => entry.path(),
+            };
+            if kind.is_dir() || (kind.is_symlink() && self.source.is_some() && path.is_dir()) {
+                self.folder(&path, &format!("{shown}/"))?;
             } else {
-                self.file(&entry.path(), shown)?;
+                self.file(&path, shown)?;
             }
         }
+        self.open.pop();
         Ok(())
+    }
+
+    fn follow(&mut self, link: &Path, source: &Path, shown: &str) -> Result<PathBuf, PackageError> {
+        self.has_links = true;
+        real_inside(link, source).ok_or_else(|| {
+            self.refused(format!("`{shown}` is a symbolic link that leads out of the source"))
+        })
     }
 
     fn file(&mut self, path: &Path, shown: String) -> Result<(), PackageError> {

@@ -107,6 +107,16 @@ impl PackageDeck {
         lock.save(&self.dir)
     }
 
+    /// Records that a folder of the deck is a package of this source, as it is now.
+    pub fn adopt(&self, id: &str, source: LockedSource) -> Result<(), PackageError> {
+        let kind = PackageKind::Directory;
+        let package = CapabilityPackage::read(id, kind, &self.place(id, kind), &self.dir)?;
+        let mut lock = PackageLock::load(&self.dir)?;
+        let (hash, risk) = (package.hash, package.risk);
+        lock.put(LockedPackage { id: id.to_owned(), kind, source, hash, risk });
+        lock.save(&self.dir)
+    }
+
     /// What removing a package would do.
     pub fn removal(&self, id: &str) -> Result<PackageRemoval, PackageError> {
         let lock = self.lock()?;

@@ -41,6 +41,8 @@ pub struct LockedSource {
 pub struct FetchedSource {
     /// The folder to look for packages in.
     pub dir: PathBuf,
+    /// The whole of it, which links may lead to places of.
+    pub root: PathBuf,
     /// What the lock will say about it.
     pub source: LockedSource,
 }
@@ -109,7 +111,7 @@ impl PackageSource {
                     return Err(PackageError::NoFolder { path: path.clone() });
                 }
                 let source = LockedSource { source: self.clone(), commit: None };
-                Ok(FetchedSource { dir: path.clone(), source })
+                Ok(FetchedSource { dir: path.clone(), root: path.clone(), source })
             }
             Self::Git { repository, reference, subfolder } => {
                 let address = RepoAddress::parse(repository)?;
@@ -118,6 +120,7 @@ impl PackageSource {
                     None => GitRevision::Newest,
                 };
                 let snapshot = git.snapshot(&address, &revision)?;
+                let root = snapshot.path.clone();
                 let dir = match subfolder {
                     Some(below) => {
                         check_below(below)?;
@@ -130,7 +133,7 @@ impl PackageSource {
                     return Err(PackageError::NoFolder { path });
                 }
                 let source = LockedSource { source: self.clone(), commit: Some(snapshot.commit) };
-                Ok(FetchedSource { dir, source })
+                Ok(FetchedSource { dir, root, source })
             }
         }
     }

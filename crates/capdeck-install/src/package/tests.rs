@@ -49,7 +49,7 @@ impl Place {
     fn changes(&self, ids: &[&str]) -> Vec<PackageChange> {
         let ids: Vec<String> = ids.iter().map(|id| (*id).to_owned()).collect();
         let fetched = self.fetched();
-        let found = find_packages(&fetched.dir, &ids).unwrap();
+        let found = find_packages(&fetched, &ids).unwrap();
         found.into_iter().map(|one| self.deck().change(one, &fetched.source).unwrap()).collect()
     }
 
@@ -216,20 +216,79 @@ fn a_package_may_change_its_form() {
     assert_eq!(place.names(), Vec::<String>::new());
 }
 
+/// The layout of the public catalogue: a set whose members are links to packages beside it.
+#[cfg(unix)]
+fn linked_set() -> Place {
+    let set = "---\nname: Kit\ndescription: Several capabilities in one.\ncapletSet:\n  capletsRoot: ./caplets\n---\n";
+    let place = Place::with(&[
+        ("source/caplets/echo/CAPLET.md", ECHO),
+        ("source/caplets/echo/notes.txt", "beside it"),
+        ("source/caplets/kit/CAPLET.md", set),
+        ("source/caplets/kit/caplets/.keep", ""),
+    ]);
+    let link = |to: &str, name: &str| {
+        std::os::unix::fs::symlink(to, place.path("source/caplets").join(name)).unwrap();
+    };
+    link("../../echo", "kit/caplets/echo");
+    link("echo", "twin");
+    place
+}
+
+#[cfg(unix)]
+#[test]
+fn links_that_stay_inside_the_source_are_made_real() {
+    let place = linked_set();
+    place.install();
+    assert_eq!(place.names(), ["capdeck.lock.json", "echo", "kit", "twin"]);
+    let member = place.path("deck/kit/caplets/echo");
+    assert!(!member.is_symlink() && member.is_dir());
+    assert_eq!(place.read("deck/kit/caplets/echo/notes.txt"), "beside it");
+    assert_eq!(place.read("deck/twin/CAPLET.md"), ECHO);
+    let kit = place.changes(&["kit"]).remove(0);
+    assert_eq!((kit.action, kit.obstacle), (PackageAction::Nothing, None));
+    assert_eq!(kit.package.diagnostics, []);
+    assert!(kit.package.risk.commands.iter().any(|command| command.contains("echo")), "{kit:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn links_that_leave_the_source_or_hold_themselves_are_refused() {
+    let refused = |to: &str| {
+        let place = linked_set();
+        place.write("beside/CAPLET.md", ECHO);
+        place.write("source/.git/config", "");
+        let link = place.path("source/caplets/kit/caplets/other");
+        std::os::unix::fs::symlink(to, link).unwrap();
+        let ids = ["kit".to_owned()];
+        find_packages(&place.fetched(), &ids).unwrap_err().to_string()
+    };
+    for to in ["../../../../beside", "/", "../../../.git", "nowhere"] {
+        let message = refused(to);
+        assert!(message.ends_with("is a symbolic link that leads out of the source"), "{message}");
+    }
+    for to in ["..", "../../../caplets", "."] {
+        let message = refused(to);
+        assert!(message.contains("is a link to a folder that holds it"), "{message}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn links_and_endless_files_are_refused() {
     let place = Place::with(&[("source/tool/CAPLET.md", ECHO), ("secret", "x")]);
     std::os::unix::fs::symlink(place.path("secret"), place.path("source/tool/link")).unwrap();
-    let refused = find_packages(&place.path("source"), &[]).unwrap_err();
-    assert_eq!(refused.to_string(), "`tool` cannot be taken: `link` is a symbolic link");
+    let refused = find_packages(&place.fetched(), &[]).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "`tool` cannot be taken: `link` is a symbolic link that leads out of the source"
+    );
     fs::remove_file(place.path("source/tool/link")).unwrap();
     std::os::unix::fs::symlink("/", place.path("source/tool/root")).unwrap();
-    assert!(find_packages(&place.path("source"), &[]).is_err());
+    assert!(find_packages(&place.fetched(), &[]).is_err());
     fs::remove_file(place.path("source/tool/root")).unwrap();
     let large = fs::File::create(place.path("source/tool/large")).unwrap();
     large.set_len(1 << 30).unwrap();
-    let refused = find_packages(&place.path("source"), &[]).unwrap_err().to_string();
+    let refused = find_packages(&place.fetched(), &[]).unwrap_err().to_string();
     assert!(refused.contains("larger than 4 MB"), "{refused}");
 }
 
@@ -238,12 +297,13 @@ fn what_a_source_does_not_have_is_named() {
     let place = Place::with(&[("source/echo.md", ECHO), ("empty/a.txt", "")]);
     let find = |ids: &[&str]| {
         let ids: Vec<String> = ids.iter().map(|id| (*id).to_owned()).collect();
-        find_packages(&place.path("source"), &ids).unwrap_err().to_string()
+        find_packages(&place.fetched(), &ids).unwrap_err().to_string()
     };
     assert_eq!(find(&["ecco"]), "the source has no `ecco`; it has: echo");
     assert_eq!(find(&["echo__say"]), "`echo__say` is part of `echo`, which is installed whole");
     assert_eq!(find(&["../../secret"]), "the source has no `../../secret`; it has: echo");
-    assert!(matches!(find_packages(&place.path("empty"), &[]), Err(PackageError::Empty { .. })));
+    let empty = FetchedSource { dir: place.path("empty"), ..place.fetched() };
+    assert!(matches!(find_packages(&empty, &[]), Err(PackageError::Empty { .. })));
 }
 
 #[test]
@@ -306,7 +366,7 @@ fn packages_of_an_existing_lock_are_known() {
     let known = deck.lock().unwrap();
     assert_eq!(known.packages.len(), 1, "what is not there is not installed");
     let fetched = place.fetched();
-    let package = || find_packages(&fetched.dir, &[]).unwrap().remove(0);
+    let package = || find_packages(&fetched, &[]).unwrap().remove(0);
     let change = deck.change(package(), &fetched.source).unwrap();
     assert_eq!((change.action, change.obstacle), (PackageAction::Update, None));
     place.write("project/.caplets/echo.md", &ECHO.replace("Says", "I say"));

@@ -121,6 +121,7 @@ impl FileComposer<'_> {
                     let own = OwnFile {
                         content: file.content.clone(),
                         is_program: file.is_program,
+                        is_private: false,
                         part_of: format!("skill `{}`", skill.id),
                         unit: place_in(self.project, &folder).ok(),
                     };

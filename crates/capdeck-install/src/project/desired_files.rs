@@ -24,6 +24,8 @@ pub(crate) struct DesiredFiles {
 pub(crate) struct OwnFile {
     pub(crate) content: Vec<u8>,
     pub(crate) is_program: bool,
+    /// Whether only the owner may read it.
+    pub(crate) is_private: bool,
     /// What it is a part of, for people.
     pub(crate) part_of: String,
     /// The folder that must be ours too, or not be there.
@@ -56,7 +58,7 @@ pub(crate) enum DocumentPart {
 
 impl OwnFile {
     pub(crate) fn text(content: impl Into<Vec<u8>>, part_of: String) -> Self {
-        Self { content: content.into(), is_program: false, part_of, unit: None }
+        Self { content: content.into(), is_program: false, is_private: false, part_of, unit: None }
     }
 }
 

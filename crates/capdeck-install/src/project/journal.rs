@@ -4,14 +4,14 @@
 //! will be finished: by itself, or by the next one. Before that, nothing has happened.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::{self, OpenOptions},
     io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
 use capdeck_storage::{
-    make_private_folder, private_options, remove_if_exists, sha256_hex, sync_folder,
+    make_private_folder, private_options, read_if_exists, remove_if_exists, sha256_hex, sync_folder,
 };
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +29,9 @@ struct JournalStep {
     /// The hash of what comes in its place; none if it goes.
     after: Option<String>,
     is_program: bool,
+    /// Whether only the owner may read it.
+    #[serde(default)]
+    is_private: bool,
 }
 
 /// Steps that are in force but perhaps not all taken.
@@ -82,6 +85,7 @@ impl InstallJournal {
                 before: change.before.as_deref().map(sha256_hex),
                 after,
                 is_program: change.is_program,
+                is_private: change.is_private,
             });
         }
         let written = JournalFile { steps, manifest };
@@ -140,7 +144,7 @@ impl InstallJournal {
             Some(hash) => {
                 if current.as_ref() != Some(hash) {
                     let content = fs::read(self.dir.join(hash)).map_err(failed)?;
-                    replace(&step.path, &beside, &content).map_err(failed)?;
+                    replace(&step.path, &beside, &content, step.is_private).map_err(failed)?;
                 }
                 if step.is_program {
                     make_program(&step.path).map_err(failed)?;
@@ -152,6 +156,29 @@ impl InstallJournal {
         // A killed run may have left it.
         remove_if_exists(&beside).map_err(failed)?;
         Ok(true)
+    }
+
+    /// Takes the steps back that were taken, in memory of what was there, and gives the journal up.
+    pub(crate) fn roll_back(
+        state: &ProjectState,
+        changes: &[FileChange],
+        folders: &BTreeSet<PathBuf>,
+        recorded: &InstallManifest,
+    ) -> Result<(), WriteError> {
+        // One that cannot be put back does not keep the others from it.
+        let mut outcome = Ok(());
+        for change in changes.iter().rev() {
+            let put_back = take_back(change).map_err(failed(&change.path));
+            outcome = outcome.and(put_back);
+        }
+        for folder in folders.iter().rev() {
+            // One that is not empty was there before, or is used by now.
+            fs::remove_dir(folder).ok();
+        }
+        let dir = state.dir.join("journal");
+        remove_folder(&dir).map_err(failed(&dir))?;
+        forget_unneeded(&state.dir, recorded);
+        outcome
     }
 
     fn close(self) -> Result<(), WriteError> {
@@ -179,6 +206,18 @@ impl InstallJournal {
     }
 }
 
+/// Puts back what was there before a change, unless it was not made, or another program changed the file since.
+fn take_back(change: &FileChange) -> io::Result<()> {
+    let current = read_if_exists(&change.path)?;
+    if current == change.before || current != change.after {
+        return Ok(());
+    }
+    match &change.before {
+        Some(content) => replace(&change.path, &beside(&change.path), content, change.is_private),
+        None => fs::remove_file(&change.path),
+    }
+}
+
 /// Kept contents that nothing refers to any more. What cannot be removed is tried again next time.
 fn forget_unneeded(state: &Path, manifest: &InstallManifest) {
     let needed = manifest.needed();
@@ -203,11 +242,17 @@ fn beside(path: &Path) -> PathBuf {
 }
 
 /// Replaces a file in one step, keeping its permissions. Paths of a journal are real: none is a link.
-fn replace(path: &Path, beside: &Path, content: &[u8]) -> io::Result<()> {
+fn replace(path: &Path, beside: &Path, content: &[u8], is_private: bool) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
+    let mut options = if is_private {
+        make_private_folder(folder)?;
+        private_options()
+    } else {
+        fs::create_dir_all(folder)?;
+        OpenOptions::new()
+    };
     remove_if_exists(beside)?;
-    let mut file = OpenOptions::new().write(true).create_new(true).open(beside)?;
+    let mut file = options.write(true).create_new(true).open(beside)?;
     file.write_all(content)?;
     if let Ok(known) = fs::metadata(path) {
         file.set_permissions(known.permissions())?;

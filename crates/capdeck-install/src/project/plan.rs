@@ -30,6 +30,8 @@ pub struct FileChange {
     /// The new content.
     pub after: Option<Vec<u8>>,
     pub(crate) is_program: bool,
+    /// Whether only the owner may read it.
+    pub(crate) is_private: bool,
 }
 
 /// What happens to a file.
@@ -196,7 +198,8 @@ impl PlanBuilder<'_> {
             };
             self.plan.manifest.own.insert(path.to_owned(), record);
             let change = change(path, &file.part_of, current, Some(file.content.clone()));
-            self.change(FileChange { is_program: file.is_program, ..change });
+            let (is_program, is_private) = (file.is_program, file.is_private);
+            self.change(FileChange { is_program, is_private, ..change });
         } else if let Some(record) = record {
             self.report_edited_file(path, &file.part_of);
             self.plan.manifest.own.insert(path.to_owned(), record.clone());
@@ -245,6 +248,7 @@ pub(crate) fn change(
         before,
         after,
         is_program: false,
+        is_private: false,
     }
 }
 

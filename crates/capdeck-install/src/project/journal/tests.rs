@@ -32,6 +32,7 @@ impl Fixture {
             before,
             after,
             is_program: false,
+            is_private: false,
         }
     }
 
@@ -138,4 +139,40 @@ fn what_is_kept_is_for_its_owner_alone() {
         let mode = fs::metadata(fixture.state.dir.join(path)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, expected, "{path}");
     }
+}
+
+#[test]
+fn steps_that_were_taken_are_taken_back() {
+    for taken in 0..=4 {
+        let fixture = Fixture::new();
+        let changes = fixture.changes();
+        let before = fixture.texts();
+        let manifest = InstallManifest::default();
+        let journal =
+            InstallJournal::commit(&fixture.state, &changes, manifest, &BTreeMap::new()).unwrap();
+        for step in journal.steps.iter().take(taken) {
+            assert!(journal.take(step).unwrap());
+        }
+        let folders = [fixture.path("new")].into();
+        let recorded = InstallManifest::default();
+        InstallJournal::roll_back(&fixture.state, &changes, &folders, &recorded).unwrap();
+        assert_eq!(fixture.texts(), before, "{taken}");
+        assert!(!fixture.path("new").exists(), "{taken}");
+        assert!(InstallJournal::pending(&fixture.state).unwrap().is_none(), "{taken}");
+    }
+}
+
+#[test]
+fn what_changed_in_between_is_not_taken_back() {
+    let fixture = Fixture::new();
+    let changes = fixture.changes();
+    let manifest = InstallManifest::default();
+    let journal =
+        InstallJournal::commit(&fixture.state, &changes, manifest, &BTreeMap::new()).unwrap();
+    journal.finish().unwrap();
+    fs::write(fixture.path("last"), "theirs").unwrap();
+    let recorded = InstallManifest::default();
+    InstallJournal::roll_back(&fixture.state, &changes, &BTreeSet::new(), &recorded).unwrap();
+    let [_, changed, _, last] = fixture.texts();
+    assert_eq!((changed.as_deref(), last.as_deref()), (Some("old"), Some("theirs")));
 }
