@@ -17,7 +17,7 @@ use crate::{
     Artifact, CallContext, CallError, CallResult, Connection, ErrorCode, ToolCall,
     arguments::{no_such_tool, read_arguments},
     capture::{CapturedStream, MAX_INLINE, MAX_TOTAL},
-    child_environment::child_environment,
+    child_environment::{PassedVariables, child_environment},
     command_run::{CommandEnd, CommandOutcome, ReadyCommand},
     connect::ResolvedBackend,
     declared_tool::{DeclaredTool, ToolResult, declared_discovery},
@@ -166,10 +166,13 @@ impl CliConnection {
             guard.pass_word(word);
             args.push(fill(word, arguments, Some(&guard))?);
         }
+        let program = fill(&action.program.command, arguments, None)?;
+        let passed = PassedVariables::of_command(&tools.pass_env, &program, &args);
+        let host = &self.prepared.surroundings.settings.environment;
         Ok(ChildCommand {
-            program: fill(&action.program.command, arguments, None)?,
+            env: child_environment(host, &passed, &layers),
+            program,
             args,
-            env: child_environment(&self.prepared.surroundings.settings.environment, &layers),
             folder: self.prepared.folder.resolve(configured.as_deref())?,
             ..ChildCommand::default()
         })

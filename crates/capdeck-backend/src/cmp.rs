@@ -6,18 +6,19 @@ mod argv_tests;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use capdeck_catalog::Discovery;
+use capdeck_catalog::{Discovery, RawMembers};
 use capdeck_definition::{
-    CMP_RESULT, CliOutputType, CmpIntent, CmpTool, CommandPiece, CommandWord,
+    CMP_RESULT, CliOutputType, CmpIntent, CmpTool, CmpType, CommandPiece, CommandWord,
+    is_integer_text,
 };
 use indexmap::IndexMap;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value, json, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     CallContext, CallError, CallResult, Connection, ToolCall,
     arguments::{no_such_tool, read_arguments, scalar_text, without_nul},
-    child_environment::child_environment,
+    child_environment::{PassedVariables, child_environment},
     cli::{CommandOutputStyle, CommandResultOptions, answer as ended_early, failure_text, keep},
     command_run::{CommandEnd, CommandOutcome, ReadyCommand},
     connect::ResolvedBackend,
@@ -53,6 +54,7 @@ impl Connection for CmpConnection {
             .ok_or_else(|| no_such_tool(call.name, tool.intents.keys()))?;
         let mut arguments = read_arguments(call.arguments)?;
         intent.coerce(&mut arguments);
+        keep_digits(intent, call.arguments, &mut arguments);
         let terms = CommandResultOptions {
             tool: call.name,
             timeout: context.timeout.unwrap_or(COMMAND_TIMEOUT),
@@ -89,11 +91,13 @@ impl CmpConnection {
         intent: &CmpIntent,
         arguments: &Map<String, Value>,
     ) -> Result<ChildCommand, CallError> {
-        let mut words = argv(intent, arguments)?.into_iter();
+        let env = environment(&self.prepared.block, &self.prepared.surroundings);
+        let home = env.get("HOME").map(String::as_str);
+        let mut words = argv(intent, arguments, home)?.into_iter();
         Ok(ChildCommand {
             program: words.next().unwrap_or_default(),
             args: words.collect(),
-            env: environment(&self.prepared.block, &self.prepared.surroundings),
+            env,
             folder: self.prepared.folder.resolve(None)?,
             ..ChildCommand::default()
         })
@@ -105,7 +109,11 @@ pub(crate) fn environment(
     tool: &CmpTool,
     surroundings: &ConnectorContext,
 ) -> IndexMap<String, String> {
-    let mut env = child_environment(&surroundings.settings.environment, []);
+    let mut env = child_environment(
+        &surroundings.settings.environment,
+        &PassedVariables::declared(&tool.pass_env),
+        [],
+    );
     env.insert("CMP_AGENT".to_owned(), "1".to_owned());
     if let Some(bin) = &tool.bin {
         let path = match env.get("PATH") {
@@ -153,10 +161,47 @@ fn description(intent: &CmpIntent, phrase: Option<&str>) -> String {
     format!("{capital}{}. {runs}", letters.as_str())
 }
 
-fn argv(intent: &CmpIntent, arguments: &Map<String, Value>) -> Result<Vec<String>, CallError> {
+/// Puts back the digits of integers that are larger than numbers are here: a command takes them as text anyway.
+fn keep_digits(intent: &CmpIntent, given: Option<&RawValue>, arguments: &mut Map<String, Value>) {
+    let given = given.and_then(|given| serde_json::from_str::<RawMembers>(given.get()).ok());
+    for (name, raw) in given.unwrap_or_default() {
+        let Some(param) = intent.params.get(&name) else { continue };
+        let digits = match param.kind {
+            CmpType::Integer => large_integer(raw.get()),
+            CmpType::Integers => {
+                let Ok(items) = serde_json::from_str::<Vec<Box<RawValue>>>(raw.get()) else {
+                    continue;
+                };
+                let Some(Value::Array(known)) = arguments.get_mut(&name) else { continue };
+                for (item, raw) in known.iter_mut().zip(&items) {
+                    if let Some(digits) = large_integer(raw.get()) {
+                        *item = digits;
+                    }
+                }
+                continue;
+            }
+            _ => None,
+        };
+        if let Some(digits) = digits {
+            arguments.insert(name, digits);
+        }
+    }
+}
+
+/// The digits of an integer, written as a number or as a text, that no number here can hold.
+fn large_integer(raw: &str) -> Option<Value> {
+    let text = raw.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(raw);
+    (is_integer_text(text) && text.parse::<i64>().is_err()).then(|| Value::String(text.to_owned()))
+}
+
+fn argv(
+    intent: &CmpIntent,
+    arguments: &Map<String, Value>,
+    home: Option<&str>,
+) -> Result<Vec<String>, CallError> {
     let (program, schema) = (intent.command.program(), intent.input_schema());
-    let mut values =
-        ArgvBuilder { intent, arguments, guard: OptionGuard::new(&program, Some(&schema)) };
+    let guard = OptionGuard::new(&program, Some(&schema));
+    let mut values = ArgvBuilder { intent, arguments, home, guard };
     let mut filled: Vec<String> = Vec::new();
     // An option whose value may yet be left out.
     let mut flag: Option<usize> = None;
@@ -185,6 +230,7 @@ fn starts_with_dash(word: &CommandWord) -> bool {
 struct ArgvBuilder<'a> {
     intent: &'a CmpIntent,
     arguments: &'a Map<String, Value>,
+    home: Option<&'a str>,
     guard: OptionGuard<'a>,
 }
 
@@ -206,6 +252,7 @@ impl ArgvBuilder<'_> {
         for piece in &word.pieces {
             match piece {
                 CommandPiece::Text(text) => filled.push_str(text),
+                CommandPiece::Home => filled.push_str(self.home()?),
                 CommandPiece::Param(name) => match self.value(name)? {
                     Some(Value::Array(items)) => {
                         for (index, item) in items.iter().enumerate() {
@@ -223,6 +270,13 @@ impl ArgvBuilder<'_> {
             }
         }
         Ok(Some(vec![filled]))
+    }
+
+    fn home(&self) -> Result<&str, CallError> {
+        self.home.filter(|home| !home.is_empty()).ok_or_else(|| {
+            CallError::unavailable("the command names the home folder, and `HOME` is not set")
+                .hint("set `HOME` where capdeck is started, or write the whole path")
+        })
     }
 
     /// A value as text. One that begins a word passes the guard, unless it is a default, which is the author's own.

@@ -1,5 +1,4 @@
-//! Opens a connection for a definition, or says without connecting what can be known about it. The only place of
-//! interpolation.
+//! Opens a connection for a definition. The only place of interpolation.
 
 use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
@@ -9,10 +8,8 @@ use capdeck_auth::{
 };
 use capdeck_catalog::{Discovery, RawMembers};
 use capdeck_definition::{
-    Backend, BackendAuth, CapabilityId, CliTools, CmpTool, Definition, McpServer, McpTransport,
-    PlaceholderStyle, StartLimit,
+    Backend, BackendAuth, CapabilityId, Definition, PlaceholderStyle, StartLimit,
 };
-use indexmap::IndexMap;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -20,17 +17,16 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     ApiDescription, ArtifactStore, CallContext, CallError, CallerHandle, Connection, ErrorCode,
     GuardianCommand, NoCaller, StartingServer,
-    child_environment::{WorkingFolder, child_environment},
-    cli::{CliConnection, CommandVariables, placeholders::has_input},
-    cmp::{self, CmpConnection},
+    child_environment::{WithheldVariable, WorkingFolder, passed_secrets, withheld_variables},
+    cli::{CliConnection, CommandVariables},
+    cmp::CmpConnection,
     connector_context::{ConnectorContext, vault_holder},
     google_discovery,
     graphql::GraphQlReader,
     http_actions::HttpActions,
     mcp, openapi,
-    process::find_program,
     project_values::project_variables,
-    tailored::{self, split_command},
+    tailored,
 };
 
 /// Opens connections. Cheap to clone; one per host.
@@ -88,6 +84,8 @@ pub(crate) struct ResolvedBackend<T> {
     pub(crate) auth_references: Vec<ReferenceTarget>,
     /// Headers in addition to those of its `auth` block.
     pub(crate) headers: Vec<(String, Secret)>,
+    /// What opens private networks to it, for hints.
+    pub(crate) network_hint: String,
 }
 
 impl Connector {
@@ -190,12 +188,14 @@ impl Connector {
         let lookup = self.surroundings.lookup(&holder);
         let lookup = lookup.in_project(variables.as_ref());
         let resolved = resolve_value(block, lookup)?;
-        Ok(ResolvedBackend {
+        let mut prepared = ResolvedBackend {
             log_scrubber: SecretScrubber::of_all(&resolved.substitutions),
             result_scrubber: SecretScrubber::of_sensitive(&resolved.substitutions),
             auth_references: references(block, "auth"),
             ..self.unresolved(definition, resolved.value)?
-        })
+        };
+        prepared.add_secrets(&self.passed_secrets(definition));
+        Ok(prepared)
     }
 
     /// Prepares a block without resolving it, for a backend that resolves references itself.
@@ -205,17 +205,38 @@ impl Connector {
         block: T,
     ) -> Result<ResolvedBackend<T>, CallError> {
         let project = self.surroundings.settings.project.as_deref();
+        let passed = SecretScrubber::new(&self.passed_secrets(definition));
         Ok(ResolvedBackend {
             id: definition.id.clone(),
             block,
             folder: WorkingFolder::new(definition.project_bound, project)?,
-            log_scrubber: SecretScrubber::default(),
-            result_scrubber: SecretScrubber::default(),
+            log_scrubber: passed.clone(),
+            result_scrubber: passed,
             surroundings: Arc::clone(&self.surroundings),
             auth_references: Vec::new(),
             headers: Vec::new(),
+            network_hint: network_hint(definition),
         })
     }
+
+    fn passed_secrets(&self, definition: &Definition) -> Vec<Secret> {
+        let host = &self.surroundings.settings.environment;
+        passed_secrets(host, definition.backend.pass_env())
+    }
+
+    /// The variables that are set here, that the programs of a capability seem to use and that they do not get.
+    pub fn withheld_variables(&self, definition: &Definition) -> Vec<WithheldVariable> {
+        withheld_variables(&self.surroundings.settings.environment, definition)
+    }
+}
+
+fn network_hint(definition: &Definition) -> String {
+    let place = definition.block_place();
+    let for_all = match definition.source.layer.needs_trust() {
+        true => "for the whole project run: capdeck trust --network",
+        false => "for the whole deck set `options.network` in its config file",
+    };
+    format!("if the service is yours, add `network: private` to {place}; {for_all}")
 }
 
 impl<T> ResolvedBackend<T> {
@@ -265,119 +286,6 @@ impl From<ResolveError> for CallError {
             }
         }
     }
-}
-
-impl Connector {
-    /// What prevents the use of a capability: unset variables, missing programs and folders.
-    ///
-    /// Looks at the machine only; starts nothing and sends nothing. Empty means ready as far as one can tell.
-    pub fn check(&self, definition: &Definition) -> Vec<CallError> {
-        let found = match &definition.backend {
-            Backend::Cli(tools) if tools.placeholders == PlaceholderStyle::Braces => {
-                self.unresolved(definition, fixed_commands(tools)).map(|ready| check_cli(&ready))
-            }
-            Backend::Cli(tools) => self.prepare(definition, tools).map(|ready| check_cli(&ready)),
-            Backend::Cmp(tool) => {
-                self.unresolved(definition, tool.clone()).map(|ready| check_cmp(&ready))
-            }
-            Backend::Mcp(server) => self.prepare(definition, server).map(|mut ready| {
-                let split = definition.tailoring.is_some().then(|| split_command(&mut ready));
-                match split {
-                    Some(Err(problem)) => vec![problem],
-                    Some(Ok(())) | None => check_mcp(&ready),
-                }
-            }),
-            Backend::Http(api) => self.prepare(definition, api).map(|_ready| Vec::new()),
-            Backend::OpenApi(api) => self.prepare(definition, api).map(|ready| {
-                let problem = openapi::check(&ready).err();
-                problem.map(|problem| problem.scrubbed(&ready.log_scrubber)).into_iter().collect()
-            }),
-            Backend::GoogleDiscovery(api) => self.prepare(definition, api).map(|_ready| Vec::new()),
-            Backend::GraphQl(api) => {
-                self.prepare(definition, api).map(|ready| crate::graphql::check(&ready))
-            }
-            Backend::Caplets(set) => self.prepare(definition, set).map(|_ready| Vec::new()),
-            Backend::Capsules => Ok(Vec::new()),
-        };
-        found.unwrap_or_else(|error| vec![error])
-    }
-}
-
-/// The commands of a capability file whose program is known before a call; variables are looked up by each call.
-fn fixed_commands(tools: &CliTools) -> CliTools {
-    let mut fixed = tools.clone();
-    let is_open = |text: &str| text.contains(['{', '$']);
-    fixed.actions.retain(|_, action| {
-        !is_open(&action.program.command) && !action.program.cwd.as_deref().is_some_and(is_open)
-    });
-    fixed
-}
-
-fn check_cli(prepared: &ResolvedBackend<CliTools>) -> Vec<CallError> {
-    let tools = &prepared.block;
-    let mut problems: Vec<CallError> = Vec::new();
-    for action in tools.actions.values() {
-        let cwd = action.program.cwd.as_ref().or(tools.cwd.as_ref());
-        let found = check_command(
-            prepared,
-            &action.program.command,
-            cwd,
-            &[&tools.env, &action.program.env],
-        );
-        if let Err(problem) = found {
-            let problem = problem.scrubbed(&prepared.log_scrubber);
-            // Ten actions of one missing program are one problem.
-            if !problems.iter().any(|known| known.message == problem.message) {
-                problems.push(problem);
-            }
-        }
-    }
-    problems
-}
-
-fn check_cmp(prepared: &ResolvedBackend<CmpTool>) -> Vec<CallError> {
-    let tool = &prepared.block;
-    let env = cmp::environment(tool, &prepared.surroundings);
-    let path = env.get("PATH").map(String::as_str);
-    let mut programs: Vec<String> =
-        tool.intents.values().map(|intent| intent.command.program()).collect();
-    programs.sort_unstable();
-    programs.dedup();
-    let missing = programs.iter().filter_map(|program| find_program(program, path, None).err());
-    missing.map(CallError::from).collect()
-}
-
-fn check_mcp(prepared: &ResolvedBackend<McpServer>) -> Vec<CallError> {
-    let server = &prepared.block;
-    let (McpTransport::Stdio, Some(command)) = (server.effective_transport(), &server.command)
-    else {
-        return Vec::new();
-    };
-    check_command(prepared, command, server.cwd.as_ref(), &[&server.env])
-        .err()
-        .map(|problem| problem.scrubbed(&prepared.log_scrubber))
-        .into_iter()
-        .collect()
-}
-
-/// What depends on a call's arguments can only be known at the call, and counts as fine here.
-fn check_command<T>(
-    prepared: &ResolvedBackend<T>,
-    command: &str,
-    cwd: Option<&String>,
-    layers: &[&IndexMap<String, String>],
-) -> Result<(), CallError> {
-    if cwd.is_some_and(|cwd| has_input(cwd)) {
-        return Ok(());
-    }
-    let folder = prepared.folder.resolve(cwd.map(String::as_str))?;
-    if has_input(command) {
-        return Ok(());
-    }
-    let env =
-        child_environment(&prepared.surroundings.settings.environment, layers.iter().copied());
-    find_program(command, env.get("PATH").map(String::as_str), folder.as_deref())?;
-    Ok(())
 }
 
 /// Reading a file takes no longer; parsing a very large one may.
@@ -430,7 +338,8 @@ impl Connector {
     }
 }
 
-/// The file that describes a backend, and the backend without a sign-in.
+/// The file that describes a backend, and the backend with a sign-in of the same kind that holds no credential: what the
+/// description asks for is compared with what the definition gives.
 fn without_credentials(backend: &Backend) -> Option<(PathBuf, Backend)> {
     let mut anonymous = backend.clone();
     let (path, requests) = match &mut anonymous {
@@ -445,6 +354,6 @@ fn without_credentials(backend: &Backend) -> Option<(PathBuf, Backend)> {
         | Backend::Capsules => return None,
     };
     let file = PathBuf::from(path.as_ref()?);
-    requests.auth = BackendAuth::None {};
+    requests.auth = requests.auth.without_credentials();
     Some((file, anonymous))
 }

@@ -30,6 +30,8 @@ pub(crate) struct ConnectorContext {
     pub(crate) faults: FaultSources,
     pub(crate) install_turns: InstallTurns,
     pub(crate) starting: StartingServers,
+    /// Finds the addresses of names, for requests and for checks.
+    pub(crate) names: Arc<dyn NameResolver>,
     /// Which tools of projects were prepared.
     pub(crate) inits: InitRecords,
     http: OnceLock<Result<reqwest::Client, CallError>>,
@@ -38,7 +40,8 @@ pub(crate) struct ConnectorContext {
 impl ConnectorContext {
     pub(crate) fn new(settings: ConnectorSettings, names: Arc<dyn NameResolver>) -> Self {
         let version = settings.client_version.clone();
-        let build = move |reach| client::build_guarded(&version, reach, Arc::clone(&names));
+        let resolver = Arc::clone(&names);
+        let build = move |reach| client::build_guarded(&version, reach, Arc::clone(&resolver));
         Self {
             spawner: ProcessSpawner::new(ProcessGuardian::new(settings.guardian.clone())),
             logs: ProcessLogs::default(),
@@ -48,6 +51,7 @@ impl ConnectorContext {
             faults: FaultSources::default(),
             install_turns: InstallTurns::default(),
             starting: StartingServers::default(),
+            names,
             inits: InitRecords::new(settings.inits_dir.clone()),
             http: OnceLock::new(),
             settings,

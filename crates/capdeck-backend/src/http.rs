@@ -16,6 +16,7 @@ pub use self::{
 };
 pub(crate) use self::{
     endpoint::{ApiEndpoint, ResponseDelivery},
+    limits::EndpointNetwork,
     request::{
         EndpointRequest, HttpBodyPart, HttpRequestBody, RedirectScope, below, header_name,
         header_value, parse_address, parse_bare_address, parse_base,

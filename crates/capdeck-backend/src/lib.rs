@@ -18,6 +18,7 @@ mod cmp;
 mod command_run;
 mod connect;
 mod connection;
+mod connector_check;
 mod connector_context;
 mod declared_tool;
 mod failure_reason;
@@ -50,6 +51,7 @@ pub use artifact::{
     ArtifactSweepReport, ArtifactUri, ArtifactWriter, StoredArtifact,
 };
 pub use call_error::{CallError, ErrorCode, ErrorKind, RpcFailure};
+pub use child_environment::{WithheldVariable, withheld_variables};
 pub use connect::LocalImport;
 pub use connect::{ClientProfile, ConnectOptions, Connector, ConnectorSettings};
 pub use connection::{CallContext, CallResult, CallerHandle, Connection, NoCaller, ToolCall};

@@ -8,8 +8,12 @@ use capdeck_definition::{Definition, SourceLayer, capability_file::DeclaredValue
 use indexmap::IndexMap;
 
 use crate::{
-    CallError, child_environment::child_environment, command_run::run_filter,
-    connect::ResolvedBackend, connector_context::vault_holder, process::ChildCommand,
+    CallError,
+    child_environment::{PassedVariables, child_environment},
+    command_run::run_filter,
+    connect::ResolvedBackend,
+    connector_context::vault_holder,
+    process::ChildCommand,
 };
 
 const VALUE_TIMEOUT: Duration = Duration::from_secs(15);
@@ -91,7 +95,11 @@ async fn take<T>(
             let command = ChildCommand {
                 program: program.clone(),
                 args: arguments.to_vec(),
-                env: child_environment(&surroundings.settings.environment, []),
+                env: child_environment(
+                    &surroundings.settings.environment,
+                    &PassedVariables::declared(definition.backend.pass_env()),
+                    [],
+                ),
                 folder: Some(definition.base_dir.clone()),
                 pipes_stdin: false,
                 error_log: Some((

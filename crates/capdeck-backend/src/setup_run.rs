@@ -6,14 +6,14 @@
 use std::{path::Path, time::Duration};
 
 use capdeck_auth::{Secret, SecretScrubber, is_secret_name, resolve_value};
-use capdeck_definition::{CapabilityId, Definition, SetupCommands, SetupStep};
+use capdeck_definition::{Definition, SetupCommands, SetupStep};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     CallError, Connector,
     capture::{CapturedStream, MAX_TOTAL},
-    child_environment::{WorkingFolder, child_environment},
+    child_environment::{PassedVariables, WorkingFolder, child_environment, passed_secrets},
     command_run::{CommandEnd, CommandRun, capture, run},
     connector_context::vault_holder,
     process::ChildCommand,
@@ -95,14 +95,15 @@ impl Connector {
             .chain(verify.into_iter().map(|step| (SetupPhase::Verify, step)))
             .collect();
         let count = steps.len();
+        let host = &surroundings.settings.environment;
+        let passed = passed_secrets(host, definition.backend.pass_env());
         let mut report = SetupReport { steps: Vec::new(), not_run: 0 };
         for (index, (phase, step)) in steps.into_iter().enumerate() {
             tell(SetupEvent::Started { phase, index, count, step: &step });
             let substituted = resolved.substitutions.iter().map(|one| &one.value);
             let declared: Vec<Secret> = secrets_of(&step).collect();
-            let scrubber = SecretScrubber::new(substituted.chain(&declared));
-            let result =
-                self.run_step(&definition.id, &folder, phase, &step, &scrubber, cancel).await;
+            let scrubber = SecretScrubber::new(substituted.chain(&declared).chain(&passed));
+            let result = self.run_step(definition, &folder, phase, &step, &scrubber, cancel).await;
             let step_report = result.unwrap_or_else(|error| {
                 let CallError { message: reason, hint, .. } = error.scrubbed(&scrubber);
                 StepReport {
@@ -127,7 +128,7 @@ impl Connector {
 
     async fn run_step(
         &self,
-        id: &CapabilityId,
+        definition: &Definition,
         folder: &WorkingFolder,
         phase: SetupPhase,
         step: &SetupStep,
@@ -140,14 +141,18 @@ impl Connector {
             )));
         }
         let surroundings = self.surroundings();
+        let (program, args) = (&step.program.command, &step.program.args);
+        let passed = PassedVariables::of_command(definition.backend.pass_env(), program, args);
+        let host = &surroundings.settings.environment;
         let command = ChildCommand {
             program: step.program.command.clone(),
             args: step.program.args.clone(),
-            env: child_environment(&surroundings.settings.environment, [&step.program.env]),
+            env: child_environment(host, &passed, [&step.program.env]),
             folder: folder.resolve(step.program.cwd.as_deref())?,
             ..ChildCommand::default()
         };
-        let take_in = |name| capture(surroundings, id, name, step.max_output_bytes, scrubber);
+        let take_in =
+            |name| capture(surroundings, &definition.id, name, step.max_output_bytes, scrubber);
         let timeout = Duration::from_millis(step.timeout_ms);
         let (stdout, stderr) = (take_in("stdout.txt"), take_in("stderr.txt"));
         let (max_total, cancel) = (MAX_TOTAL, cancel.cancelled());

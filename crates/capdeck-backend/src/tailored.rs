@@ -19,7 +19,7 @@ use serde_json::{
 
 use crate::{
     CallContext, CallError, CallResult, ConnectOptions, Connection, ErrorCode, ToolCall,
-    child_environment::child_environment,
+    child_environment::{PassedVariables, child_environment},
     command_run::run_filter,
     connect::ResolvedBackend,
     connector_context::ConnectorContext,
@@ -66,7 +66,11 @@ pub(crate) fn split_command(prepared: &mut ResolvedBackend<McpServer>) -> Result
     if !command.contains(char::is_whitespace) {
         return Ok(());
     }
-    let env = child_environment(&prepared.surroundings.settings.environment, [&block.env]);
+    let env = child_environment(
+        &prepared.surroundings.settings.environment,
+        &PassedVariables::default(),
+        [&block.env],
+    );
     let folder = block.cwd.as_ref().map(PathBuf::from);
     let search_path = env.get("PATH").map(String::as_str);
     if find_program(command, search_path, folder.as_deref()).is_ok() {
@@ -178,7 +182,11 @@ impl TailoredConnection {
         let command = ChildCommand {
             program,
             args,
-            env: child_environment(&self.surroundings.settings.environment, []),
+            env: child_environment(
+                &self.surroundings.settings.environment,
+                &PassedVariables::default(),
+                [],
+            ),
             folder: Some(self.folder.clone()),
             pipes_stdin: true,
             error_log: Some((log.clone(), SecretScrubber::default())),

@@ -7,6 +7,7 @@
 //! This crate never does I/O, is never async and knows no wire protocol.
 
 mod arguments;
+mod brief_signature;
 mod build;
 mod canonical;
 mod capability;
@@ -34,6 +35,7 @@ pub use arguments::{
     ArgumentCheck, ArgumentError, ArgumentProblem, InvalidArguments, UnexpectedArgument,
     is_sound_pattern,
 };
+pub use brief_signature::{brief_signature, brief_signatures};
 pub use build::{BuildInputs, ProjectTrust, build};
 pub use canonical::canonical;
 pub use capability::{Capability, CapabilityStatus, ExposureModes, HiddenReason};
@@ -59,5 +61,5 @@ pub use search::{
     search_features,
 };
 pub use shell_word::{is_unprintable, shell_word, tool_words};
-pub use signature::{argument_list, brief_signature, signature};
+pub use signature::{argument_list, signature};
 pub use tokens::{estimate_tokens, estimate_tokens_up_to};

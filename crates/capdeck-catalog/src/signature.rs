@@ -17,6 +17,10 @@ const MAX_ARGUMENTS: usize = 12;
 const MAX_ALTERNATIVES: usize = 6;
 /// References that are followed one inside the other. A schema that contains itself ends here.
 const MAX_REFERENCES: usize = 3;
+/// Words that mean a type, so that a value of that name has to be quoted.
+const RESERVED_WORDS: [&str; 10] = [
+    "string", "number", "integer", "boolean", "object", "array", "unknown", "null", "true", "false",
+];
 /// Schemas inside one another that are looked at.
 const MAX_NESTING: usize = 32;
 /// Schemas that are looked at for one signature. Without it, alternatives that refer to alternatives multiply.
@@ -24,20 +28,41 @@ const MAX_SCHEMAS: usize = 2_000;
 
 /// How much a signature says.
 #[derive(Debug, Clone, Copy)]
-enum SignatureStyle {
+pub(crate) enum SignatureStyle {
     Full,
     /// As few words as still say how to call a tool: no type means `string`, the commonest one.
-    Brief,
+    Brief(BriefDetail),
+}
+
+/// How much a brief signature says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BriefDetail {
+    /// How many optional arguments are named; more become `…`.
+    pub(crate) optional: usize,
+    /// How many alternatives are named; more become `…`.
+    pub(crate) alternatives: usize,
+    pub(crate) fields: FieldDetail,
+}
+
+/// Which fields of an object are named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FieldDetail {
+    /// All fields of an argument, and the types of optional arguments.
+    All,
+    /// What must be given of arguments that must be given.
+    Required,
+    Nothing,
+}
+
+impl BriefDetail {
+    /// Everything that a brief signature ever says.
+    pub(crate) const WHOLE: Self =
+        Self { optional: usize::MAX, alternatives: MAX_ALTERNATIVES, fields: FieldDetail::All };
 }
 
 /// The call of a tool under the name that the caller uses, required arguments first.
 pub fn signature(name: &str, tool: &Tool) -> String {
     format!("{name}({})", argument_list(tool))
-}
-
-/// The call of a tool in few words: `notes.add(text, tags?: string[])`.
-pub fn brief_signature(name: &str, tool: &Tool) -> String {
-    format!("{name}({})", SignatureStyle::Brief.render(&InputShape::from_tool(tool)))
 }
 
 /// The arguments of a tool, required ones first: `path: string, limit?: number`.
@@ -50,12 +75,12 @@ pub(crate) fn render(shape: &InputShape) -> String {
 }
 
 impl SignatureStyle {
-    fn render(self, shape: &InputShape) -> String {
+    pub(crate) fn render(self, shape: &InputShape) -> String {
         let required = shape.required();
         let optional = shape.accepted().into_iter().filter(|argument| !shape.is_required(argument));
         let room = match self {
             Self::Full => MAX_ARGUMENTS.max(required.len()),
-            Self::Brief => usize::MAX,
+            Self::Brief(detail) => required.len().saturating_add(detail.optional),
         };
         let named: Vec<&str> = required.into_iter().chain(optional).collect();
         let budget = Cell::new(MAX_SCHEMAS);
@@ -66,11 +91,20 @@ impl SignatureStyle {
             nesting: 0,
             references: 0,
         };
+        let is_only = named.len() == 1;
         let argument = |name: &&str| {
+            // A tool's only argument has to be given in practice.
+            let is_needed = is_only || shape.is_required(name);
+            if !is_needed && !self.has_optional_types() {
+                return format!("{}?", key(name));
+            }
             let schema = shape.argument(name);
             let kind = schema.map_or_else(|| self.unknown(), |schema| self.kind(walk, schema));
             self.member(name, shape.is_required(name), &kind)
         };
+        // A mark for one argument would be as long as its name.
+        let is_last = matches!(self, Self::Brief(_)) && named.len() == room.saturating_add(1);
+        let room = if is_last { named.len() } else { room };
         let mut arguments: Vec<String> = named.iter().take(room).map(argument).collect();
         if named.len() > room {
             arguments.push("…".to_owned());
@@ -78,11 +112,24 @@ impl SignatureStyle {
         arguments.join(", ")
     }
 
+    fn has_optional_types(self) -> bool {
+        match self {
+            Self::Full => true,
+            Self::Brief(detail) => detail.fields == FieldDetail::All,
+        }
+    }
+
     fn member(self, name: &str, is_required: bool, kind: &str) -> String {
         let mark = if is_required { "" } else { "?" };
         match self {
-            Self::Brief if kind == "string" => format!("{}{mark}", key(name)),
-            Self::Full | Self::Brief => format!("{}{mark}: {kind}", key(name)),
+            Self::Brief(_) if kind == "string" => format!("{}{mark}", key(name)),
+            // Without fields, an optional object says no more than that it is optional.
+            Self::Brief(detail)
+                if kind == "object" && !is_required && detail.fields != FieldDetail::All =>
+            {
+                format!("{}?", key(name))
+            }
+            Self::Full | Self::Brief(_) => format!("{}{mark}: {kind}", key(name)),
         }
     }
 
@@ -90,7 +137,7 @@ impl SignatureStyle {
     fn unknown(self) -> String {
         match self {
             Self::Full => "unknown".to_owned(),
-            Self::Brief => "string".to_owned(),
+            Self::Brief(_) => "string".to_owned(),
         }
     }
 
@@ -98,10 +145,10 @@ impl SignatureStyle {
     fn kind(self, walk: SchemaWalk<'_>, schema: &Value) -> String {
         let Some((schema, walk)) = walk.enter(schema) else { return self.unknown() };
         if let Some(constant) = schema.get("const") {
-            return constant.to_string();
+            return self.literal(constant);
         }
         if let Some(options) = schema.get("enum").and_then(Value::as_array) {
-            return self.union(options.iter().map(Value::to_string));
+            return self.union(options.iter().map(|option| self.literal(option)));
         }
         for keyword in ["anyOf", "oneOf"] {
             if let Some(options) = schema.get(keyword).and_then(Value::as_array) {
@@ -119,12 +166,21 @@ impl SignatureStyle {
         }
     }
 
-    fn type_from_name(self, walk: SchemaWalk<'_>, schema: &Value, name: &str) -> String {
-        // An argument that is an object says nothing by its name alone.
-        let spelled_out = match self {
-            Self::Full => 2,
-            Self::Brief => 1,
+    /// A value that is meant as it is. Quotes cost tokens, twice inside JSON, so a brief signature leaves out what no one
+    /// needs.
+    fn literal(self, value: &Value) -> String {
+        let Some(text) = value.as_str().filter(|_| matches!(self, Self::Brief(_))) else {
+            return value.to_string();
         };
+        let is_word = text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+            && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-./".contains(letter));
+        match is_word && !RESERVED_WORDS.contains(&text) {
+            true => text.to_owned(),
+            false => format!("'{}'", text.replace('\'', "\\'")),
+        }
+    }
+
+    fn type_from_name(self, walk: SchemaWalk<'_>, schema: &Value, name: &str) -> String {
         match name {
             "integer" | "number" => "number".to_owned(),
             "array" => match schema.get("items").map(|items| self.kind(walk, items)) {
@@ -132,37 +188,58 @@ impl SignatureStyle {
                 Some(item) => format!("{item}[]"),
                 None => "unknown[]".to_owned(),
             },
-            "object" => match object(schema, "properties") {
-                Some(properties) if walk.objects < spelled_out && !properties.is_empty() => {
-                    let inside = SchemaWalk { objects: walk.objects + 1, ..walk };
-                    let members = members(schema, properties, |member, is_required, schema| {
-                        self.member(member, is_required, &self.kind(inside, schema))
-                    });
-                    match self {
-                        Self::Full => format!("{{ {} }}", members.join("; ")),
-                        Self::Brief => format!("{{{}}}", members.join(", ")),
-                    }
-                }
-                _ => "object".to_owned(),
-            },
+            "object" => self.object(walk, schema).unwrap_or_else(|| "object".to_owned()),
             other => other.to_owned(),
+        }
+    }
+
+    /// The fields of an object, where they are spelled out: an argument that is an object says nothing by its name alone.
+    fn object(self, walk: SchemaWalk<'_>, schema: &Value) -> Option<String> {
+        let spelled_out = match self {
+            Self::Full => 2,
+            Self::Brief(detail) => match detail.fields {
+                FieldDetail::All => 1,
+                FieldDetail::Required => 2,
+                FieldDetail::Nothing => 0,
+            },
+        };
+        let properties =
+            object(schema, "properties").filter(|properties| !properties.is_empty())?;
+        if walk.objects >= spelled_out {
+            return None;
+        }
+        let inside = SchemaWalk { objects: walk.objects + 1, ..walk };
+        let write = |member: &str, is_required: bool, schema: &Value| {
+            self.member(member, is_required, &self.kind(inside, schema))
+        };
+        let only_required =
+            matches!(self, Self::Brief(BriefDetail { fields: FieldDetail::Required, .. }));
+        let members = members(schema, properties, only_required, write);
+        match self {
+            Self::Full => Some(format!("{{ {} }}", members.join("; "))),
+            // A mark alone says nothing.
+            Self::Brief(_) if members.iter().all(|member| member == "…") => None,
+            Self::Brief(_) => Some(format!("{{{}}}", members.join(", "))),
         }
     }
 
     fn or(self) -> &'static str {
         match self {
             Self::Full => " | ",
-            Self::Brief => "|",
+            Self::Brief(_) => "|",
         }
     }
 
     /// Alternatives, each once. A brief signature says nothing of `null`: such an argument may be left out.
     fn union(self, options: impl Iterator<Item = String>) -> String {
-        let is_said = |option: &String| matches!(self, Self::Full) || option != "null";
-        let shown = alternatives(options.filter(is_said));
+        let (is_brief, most) = match self {
+            Self::Full => (false, MAX_ALTERNATIVES),
+            Self::Brief(detail) => (true, detail.alternatives),
+        };
+        let shown = alternatives(options.filter(|option| !is_brief || option != "null"), most);
         match (self, shown.is_empty()) {
             (Self::Full, true) => "never".to_owned(),
-            (Self::Brief, true) => self.unknown(),
+            (Self::Brief(_), true) => self.unknown(),
             (_, false) => shown.join(self.or()),
         }
     }
@@ -194,13 +271,13 @@ impl<'a> SchemaWalk<'a> {
 }
 
 /// Each alternative once, and not too many of them.
-fn alternatives(options: impl Iterator<Item = String>) -> Vec<String> {
+fn alternatives(options: impl Iterator<Item = String>, most: usize) -> Vec<String> {
     let mut shown: Vec<String> = Vec::new();
     for option in options {
         if shown.contains(&option) {
             continue;
         }
-        if shown.len() == MAX_ALTERNATIVES {
+        if shown.len() == most {
             shown.push("…".to_owned());
             break;
         }
@@ -213,6 +290,7 @@ fn alternatives(options: impl Iterator<Item = String>) -> Vec<String> {
 fn members(
     schema: &Value,
     properties: &Map<String, Value>,
+    only_required: bool,
     write: impl Fn(&str, bool, &Value) -> String,
 ) -> Vec<String> {
     let required = schema.get("required").and_then(Value::as_array);
@@ -220,7 +298,8 @@ fn members(
         |name: &str| required.is_some_and(|names| names.iter().any(|one| one == name));
     let is_settable = |schema: &Value| schema.get("readOnly") != Some(&Value::Bool(true));
     let settable = properties.iter().filter(|(_, schema)| is_settable(schema));
-    let written = settable.clone().map(|(name, schema)| write(name, is_required(name), schema));
+    let named = settable.clone().filter(|(name, _)| !only_required || is_required(name));
+    let written = named.map(|(name, schema)| write(name, is_required(name), schema));
     let mut shown: Vec<String> = written.take(MAX_ARGUMENTS).collect();
     if settable.count() > shown.len() {
         shown.push("…".to_owned());
@@ -314,57 +393,5 @@ mod tests {
         let schema = json!({"properties": {"x": {"$ref": "#/$defs/L0"}}, "$defs": levels});
         let text = render(&InputShape { root: schema });
         assert!(text.len() < 200, "{text}");
-    }
-
-    #[track_caller]
-    fn check_brief(schema: Value, expected: &str) {
-        assert_eq!(
-            format!("notes.add({})", SignatureStyle::Brief.render(&InputShape { root: schema })),
-            expected
-        );
-    }
-
-    #[test]
-    fn strings_need_no_type_and_the_rest_is_short() {
-        check_brief(json!({}), "notes.add()");
-        check_brief(
-            json!({"properties": {
-                "mode": {"enum": ["a", "b"]}, "limit": {"type": "integer"}, "text": {"type": "string"},
-                "tags": {"type": "array", "items": {"type": "string"}}, "any": {}}, "required": ["text"]}),
-            "notes.add(text, mode?: \"a\"|\"b\", limit?: number, tags?: string[], any?)",
-        );
-        check_brief(
-            json!({"properties": {"a": {"type": ["string", "null"]}, "b": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
-                "c": {"type": ["string", "integer"]}, "d": {"type": "array"}}}),
-            "notes.add(a?, b?: number, c?: string|number, d?: unknown[])",
-        );
-    }
-
-    #[test]
-    fn objects_are_spelled_out_once() {
-        check_brief(
-            json!({"properties": {"who": {"type": "object", "required": ["name"], "properties": {
-                "name": {"type": "string"}, "age": {"type": "integer"},
-                "home": {"type": "object", "properties": {"street": {}}}}}}}),
-            "notes.add(who?: {name, age?: number, home?: object})",
-        );
-        check_brief(
-            json!({"properties": {"all": {"type": "array", "items": {"$ref": "#/$defs/One"}}},
-                "$defs": {"One": {"type": "object", "properties": {"next": {"$ref": "#/$defs/One"}}}}}),
-            "notes.add(all?: {next?: object}[])",
-        );
-        check_brief(
-            json!({"properties": {"free": {"type": "object"}}}),
-            "notes.add(free?: object)",
-        );
-    }
-
-    #[test]
-    fn a_schema_that_contains_itself_ends() {
-        let value = json!({"anyOf": [{"type": "integer"}, {"type": "array", "items": {"$ref": "#/$defs/Value"}}]});
-        check_brief(
-            json!({"properties": {"x": {"$ref": "#/$defs/Value"}}, "$defs": {"Value": value}}),
-            "notes.add(x?: number|(number|(number|(number|string[])[])[])[])",
-        );
     }
 }

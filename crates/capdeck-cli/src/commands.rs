@@ -31,6 +31,7 @@ mod up;
 mod validate;
 mod vault;
 mod visibility;
+mod withheld;
 
 use capdeck_host::Host;
 

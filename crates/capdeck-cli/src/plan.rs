@@ -30,6 +30,11 @@ pub(crate) fn plan(definition: &Definition) -> Vec<String> {
             .collect(),
         Backend::Capsules => vec!["reads and writes your capsules".to_owned()],
     };
+    let passed: Vec<String> =
+        definition.backend.pass_env().iter().map(|name| one_line(name.as_str())).collect();
+    if !passed.is_empty() {
+        lines.push(format!("its programs get these variables of yours: {}", passed.join(", ")));
+    }
     lines.extend(definition.tailoring.iter().flat_map(|tailoring| tailored(tailoring)));
     if let Some(setup) = &definition.setup {
         lines.extend(setup_plan(setup));

@@ -35,6 +35,22 @@ impl Default for BackendAuth {
     }
 }
 
+impl BackendAuth {
+    /// A sign-in that gives the same headers without holding or fetching a credential.
+    pub fn without_credentials(&self) -> Self {
+        const UNUSED: &str = "unused";
+        match self {
+            Self::None {} => Self::None {},
+            Self::Headers { headers } => Self::Headers {
+                headers: headers.keys().map(|name| (name.clone(), UNUSED.to_owned())).collect(),
+            },
+            Self::Bearer { .. } | Self::OAuth2(_) | Self::Oidc(_) => {
+                Self::Bearer { token: UNUSED.to_owned() }
+            }
+        }
+    }
+}
+
 /// What `oauth2` and `oidc` share. Everything is optional: the rest is discovered.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -25,6 +25,7 @@ use crate::{
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase")]
+#[expect(clippy::large_enum_variant, reason = "definitions are few, and each is behind an `Arc`")]
 pub enum Backend {
     Mcp(McpServer),
     #[serde(rename = "openapi")]

@@ -56,6 +56,7 @@ pub(crate) fn parse_cmp(
             let id = origin.qualify(&id, place, &mut about_manifest);
             parsed.definitions.extend(id.map(|id| {
                 let backend = Backend::Cmp(CmpTool {
+                    pass_env: Vec::new(),
                     domain: manifest.domain.clone(),
                     version: manifest.version.clone(),
                     binary: manifest.binary.clone(),
@@ -156,7 +157,7 @@ fn presented(manifest: &ManifestFile) -> SharedFields {
     let tags = tags.into_iter().cloned().collect();
     SharedFields {
         name: Some(manifest.name.clone()),
-        description: Some(manifest.summary.clone()),
+        description: Some(manifest.summary.split_whitespace().collect::<Vec<_>>().join(" ")),
         presentation: PresentationFields { tags, ..PresentationFields::default() },
         block: BlockFields::default(),
     }
@@ -173,15 +174,21 @@ struct CmpManifest {
 fn read_manifest(text: &str, findings: &mut FileFindings) -> Option<CmpManifest> {
     let (manifest, root): (ManifestFile, ValueNode) = read_shape(text, &CMP_MANIFEST, findings)?;
     check_keys(&root, &CMP_MANIFEST.keys(), findings);
+    // These are warnings: a tool with a long summary or a short version does what it does all the same.
+    let fix = format!("say it in one line of at most {MAX_SUMMARY_LENGTH} characters");
+    let summary_place = root.child("summary").place;
     if manifest.summary.contains(['\n', '\r']) {
         let message = "the summary has more than one line";
-        let fix = "say it in one line of at most 100 characters";
-        findings.at(root.child("summary").place).error("not-one-line", message, fix);
+        findings.at(summary_place).warning("not-one-line", message, fix);
+    } else if manifest.summary.chars().count() > MAX_SUMMARY_LENGTH {
+        let length = manifest.summary.chars().count();
+        let message = format!("the summary has {length} characters");
+        findings.at(summary_place).warning("long-summary", message, fix);
     }
     if !is_version(&manifest.version) {
-        let message = format!("`{}` is no version", manifest.version);
+        let message = format!("`{}` is not a semantic version", manifest.version);
         let fix = "write three numbers, such as `1.0.0`";
-        findings.at(root.child("version").place).error("bad-version", message, fix);
+        findings.at(root.child("version").place).warning("bad-version", message, fix);
     }
     if pattern::id_from(&manifest.name).is_empty() {
         let message = format!("no id can be made of `{}`", manifest.name);
@@ -197,6 +204,9 @@ fn read_manifest(text: &str, findings: &mut FileFindings) -> Option<CmpManifest>
     let text = root.to_json().to_string();
     findings.first_error_since(0).is_none().then_some(CmpManifest { file: manifest, place, text })
 }
+
+/// The longest summary that the format asks for.
+pub(crate) const MAX_SUMMARY_LENGTH: usize = 100;
 
 /// Semantic versioning: three numbers, then perhaps a pre-release and build metadata.
 fn is_version(text: &str) -> bool {

@@ -10,12 +10,14 @@ use capdeck_storage::sha256_hex;
 
 use crate::{
     Backend, CapabilityFile, CapabilityId, DeckConfig, DeckProject, DeckRoot, Definition,
-    DefinitionSource, Diagnostic, RootOwner, SourceFile, SourceFormat, SourceLayer,
+    DefinitionSource, Diagnostic, NetworkAccess, RootOwner, SourceFile, SourceFormat, SourceLayer,
     capability_file::ToolExposure,
     cmp,
+    deck_defaults::{DeckDefaults, open_private_networks},
     load::LoadedFiles,
     parsed_file::{self, LocatedDefinition},
     project::{hash_line, skill_lines, variables_line},
+    rules::PRIVATE_ADDRESS,
     set,
     shape::config_file::ConfigOptions,
 };
@@ -68,6 +70,25 @@ impl Deck {
             assembly.add_project(project);
         }
         assembly.finish()
+    }
+
+    /// Opens private networks to the project's APIs, as far as their files do not say otherwise.
+    pub fn open_private_networks(&mut self) {
+        let of_project = |one: &&mut Arc<Definition>| one.source.layer.needs_trust();
+        self.definitions.iter_mut().filter(of_project).for_each(open_private_networks);
+        self.drop_answered_warnings();
+    }
+
+    /// A private address is no finding once its deck opens private networks.
+    fn drop_answered_warnings(&mut self) {
+        let definitions = &self.definitions;
+        self.diagnostics.retain(|found| {
+            found.code != PRIVATE_ADDRESS
+                || !definitions.iter().any(|one| {
+                    one.source.path == found.file
+                        && one.backend.network() == Some(NetworkAccess::Private)
+                })
+        });
     }
 
     /// Builds a deck from texts that are already in memory, such as one that is built in.
@@ -123,6 +144,7 @@ pub(crate) struct DeckBuilder {
     project_lines: Vec<String>,
     /// How many files all sets brought in.
     set_files: usize,
+    defaults: DeckDefaults,
 }
 
 impl DeckBuilder {
@@ -182,6 +204,8 @@ impl DeckBuilder {
             if let Some(file) = parsed.capability_file {
                 let chosen = file.options.tool_exposure.map(ToolExposure::exposure);
                 self.deck.config.exposure = chosen.or(self.deck.config.exposure);
+                self.defaults
+                    .add_variables(&file.options.pass_env, SourceLayer::ProjectCapabilityFile);
                 self.deck.capability_file = Some(Arc::new(file));
             }
             // The options of a set's own config apply inside the set only.
@@ -200,6 +224,10 @@ impl DeckBuilder {
     }
 
     pub(crate) fn finish(mut self) -> Deck {
+        for definition in &mut self.deck.definitions {
+            self.defaults.apply(definition);
+        }
+        self.deck.drop_answered_warnings();
         self.project_lines.sort();
         let hash = || sha256_hex(self.project_lines.concat().as_bytes());
         self.deck.project_hash = self.has_project.then(hash);
@@ -209,6 +237,9 @@ impl DeckBuilder {
     }
 
     fn configure(&mut self, options: Option<&ConfigOptions>, layer: SourceLayer) {
+        if let Some(options) = options.and_then(|options| options.options.as_ref()) {
+            self.defaults.add_options(options, layer);
+        }
         let mut configs = vec![&mut self.deck.config];
         if !layer.needs_trust() {
             configs.push(&mut self.deck.user_config);

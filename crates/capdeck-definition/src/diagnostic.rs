@@ -121,11 +121,12 @@ impl FileFindings {
             .map(|diagnostic| diagnostic.message.as_str())
     }
 
-    /// Whether there is an error of another kind than these.
-    pub(crate) fn has_error_besides(&self, codes: &[&str]) -> bool {
-        let is_another = |found: &Diagnostic| !codes.iter().any(|code| found.code == *code);
+    /// Whether an error of another kind than these was recorded after `mark`.
+    pub(crate) fn has_error_since(&self, mark: usize, besides: &[&str]) -> bool {
+        let is_another = |found: &Diagnostic| !besides.iter().any(|code| found.code == *code);
         self.diagnostics
             .iter()
+            .skip(mark)
             .any(|found| found.severity == DiagnosticSeverity::Error && is_another(found))
     }
 

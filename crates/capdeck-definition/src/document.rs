@@ -74,6 +74,14 @@ impl ValueNode {
         self.get(key).unwrap_or(self)
     }
 
+    /// The items of a list; none for anything else.
+    pub(crate) fn items(&self) -> &[ValueNode] {
+        match &self.content {
+            NodeValue::List(items) => items,
+            _ => &[],
+        }
+    }
+
     /// The item at `index`, or this node when there is none.
     pub(crate) fn item(&self, index: usize) -> &ValueNode {
         let NodeValue::List(items) = &self.content else { return self };

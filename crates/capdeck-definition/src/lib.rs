@@ -9,6 +9,7 @@
 
 mod auth;
 mod backend;
+mod block_place;
 pub mod capability_file;
 mod caplet;
 mod check;
@@ -17,6 +18,7 @@ mod cmp;
 mod config;
 mod deck;
 mod deck_config;
+mod deck_defaults;
 mod definition;
 mod diagnostic;
 mod document;
@@ -38,6 +40,7 @@ mod shape;
 mod suggest;
 mod tailoring;
 mod text;
+mod variable_use;
 mod violation;
 
 pub use auth::{BackendAuth, OAuthConfig};
@@ -67,7 +70,7 @@ pub use cmp::CmpFiles;
 pub use cmp::command::{CommandError, CommandPiece, CommandTemplate, CommandWord};
 pub use cmp::export::{CmpExport, ExportError, export_cmp};
 pub use cmp::matcher::{CmpCandidate, IntentHit, IntentMatch, MatchDoubt, MatchKind, match_intent};
-pub use cmp::values::CMP_RESULT;
+pub use cmp::values::{CMP_RESULT, is_integer_text};
 pub use deck::{Deck, QuarantinedItem};
 pub use deck_config::{
     ArtifactConfig, DeckConfig, FlowMode, NamespaceAliases, PinMode, RunConfig, ViewConfig,
@@ -97,3 +100,4 @@ pub use shape::{PLURAL_KEYS, SINGULAR_KEYS};
 pub use suggest::nearest;
 pub use tailoring::{CapabilityTailoring, ChosenTool, ToolChoice};
 pub use text::{first_letters, one_line};
+pub use variable_use::{VariableUse, used_variables};

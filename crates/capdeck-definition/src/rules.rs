@@ -1,5 +1,6 @@
 //! What a schema cannot say: rules between fields, URLs, headers and paths.
 
+mod inputs;
 mod shared;
 mod values;
 
@@ -7,16 +8,17 @@ use std::path::{Component, Path, PathBuf};
 
 pub(crate) use shared::{check_hint, check_icon, check_shared};
 pub use values::FORBIDDEN_HEADERS;
-pub(crate) use values::{bearer_token, check_auth, is_authorization};
+pub(crate) use values::{PRIVATE_ADDRESS, bearer_token, check_auth, is_authorization};
 
 use self::{
+    inputs::{DeclaredInputs, check_program, check_types},
     shared::check_input_schema,
     values::{check_base, check_header_name, check_network, check_remote},
 };
 use crate::{
-    ActionText, Backend, CapletSet, ChaosConfig, ChaosDelay, CliTools, GoogleDiscoveryApi,
-    GraphQlEndpoint, HttpAction, HttpApi, HttpBlock, HttpMethod, McpServer, McpTransport,
-    OpenApiEndpoint,
+    ActionSchemas, ActionText, Backend, CapletSet, ChaosConfig, ChaosDelay, CliTools,
+    GoogleDiscoveryApi, GraphQlEndpoint, HttpAction, HttpApi, HttpBlock, HttpMethod, McpServer,
+    McpTransport, OpenApiEndpoint,
     diagnostic::{FileFindings, TextPosition},
     document::ValueNode,
     pattern::holds_reference,
@@ -54,6 +56,9 @@ impl BackendCheck<'_> {
     fn check_mcp(&mut self, server: &McpServer) {
         let keys = [("command", server.command.is_some()), ("url", server.url.is_some())];
         exactly_one(&keys, self.node, self.findings);
+        if let Some(command) = &server.command {
+            check_program(command, self.node.child("command").place, self.findings);
+        }
         self.check_address(server.url.as_ref(), "url");
         let needed = match server.transport {
             Some(McpTransport::Stdio) => Some(("stdio", "command", server.command.is_none())),
@@ -197,18 +202,20 @@ impl BackendCheck<'_> {
         let actions = node.child("actions");
         for (name, action) in &mut tools.actions {
             let node = actions.child(name);
+            let inputs = DeclaredInputs(action.schemas.input_schema.as_ref());
             let program = &action.program;
-            check_input(&program.command, node.child("command").place, self.findings);
-            for (index, arg) in program.args.iter().enumerate() {
-                check_input(arg, node.child("args").item(index).place, self.findings);
+            check_program(&program.command, node.child("command").place, self.findings);
+            let args = program.args.iter().enumerate();
+            let args = args.map(|(index, arg)| (arg, node.child("args").item(index).place));
+            let env = program.env.iter();
+            let env = env.map(|(name, value)| (value, node.child("env").child(name).place));
+            let command = [(&program.command, node.child("command").place)];
+            let cwd = program.cwd.iter().map(|cwd| (cwd, node.child("cwd").place));
+            for (text, place) in command.into_iter().chain(args).chain(env).chain(cwd) {
+                check_input(text, place, self.findings);
+                inputs.check_text(text, place, self.findings);
             }
-            for (name, value) in &program.env {
-                check_input(value, node.child("env").child(name).place, self.findings);
-            }
-            if let Some(cwd) = &program.cwd {
-                check_input(cwd, node.child("cwd").place, self.findings);
-            }
-            check_input_schema(action.schemas.input_schema.as_ref(), node, self.findings);
+            check_schemas(&action.schemas, node, self.findings);
             self.resolve(&mut action.program.cwd);
             check_hints(&mut action.text, node, self.findings);
         }
@@ -308,8 +315,18 @@ fn check_action(action: &mut HttpAction, node: &ValueNode, findings: &mut FileFi
     for name in action.headers.keys() {
         check_header_name(name, headers.key_place(name), findings);
     }
-    check_input_schema(action.schemas.input_schema.as_ref(), node, findings);
+    DeclaredInputs(action.schemas.input_schema.as_ref()).check_action(action, node, findings);
+    check_schemas(&action.schemas, node, findings);
     check_hints(&mut action.text, node, findings);
+}
+
+fn check_schemas(schemas: &ActionSchemas, node: &ValueNode, findings: &mut FileFindings) {
+    check_input_schema(schemas.input_schema.as_ref(), node, findings);
+    for key in ["inputSchema", "outputSchema"] {
+        if let Some(schema) = node.get(key) {
+            check_types(schema, findings);
+        }
+    }
 }
 
 fn check_hints(text: &mut ActionText, node: &ValueNode, findings: &mut FileFindings) {

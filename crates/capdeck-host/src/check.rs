@@ -1,36 +1,52 @@
 //! Live readiness of one capability: connect, list, count.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use capdeck_backend::{CallContext, CallError};
+use capdeck_backend::{CallContext, CallError, WithheldVariable};
 use capdeck_catalog::Discovery;
-use capdeck_definition::Backend;
+use capdeck_definition::{Backend, Definition};
 use serde_json::{Value, json};
 
 use crate::{RequestContext, listing, pins::declares_its_tools, raw};
+
+/// A name that takes longer to look up is left to the first call.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The result of a live check.
 #[derive(Debug)]
 pub struct CheckReport {
     pub id: String,
     pub elapsed: Duration,
-    pub outcome: Result<std::sync::Arc<Discovery>, CallError>,
+    pub outcome: Result<Arc<Discovery>, CallError>,
+    /// `None` for what this deck does not have.
+    pub definition: Option<Arc<Definition>>,
+    /// What its programs seem to use and do not get.
+    pub withheld: Vec<WithheldVariable>,
 }
 
 /// Connects to the capability and lists its tools again.
 pub async fn check(request: &RequestContext<'_>, id: &str) -> CheckReport {
     let started = Instant::now();
     let outcome = check_now(request, id).await;
-    CheckReport { id: id.to_owned(), elapsed: started.elapsed(), outcome }
+    let elapsed = started.elapsed();
+    let definition = request.capability(id).ok().map(|capability| capability.definition.clone());
+    let withheld = definition.as_deref().map(|one| request.host().withheld_variables(one));
+    let withheld = withheld.unwrap_or_default();
+    CheckReport { id: id.to_owned(), elapsed, outcome, definition, withheld }
 }
 
-async fn check_now(
-    request: &RequestContext<'_>,
-    id: &str,
-) -> Result<std::sync::Arc<Discovery>, CallError> {
+async fn check_now(request: &RequestContext<'_>, id: &str) -> Result<Arc<Discovery>, CallError> {
     let capability = request.capability(id)?;
     let (host, definition) = (request.host(), &capability.definition);
     if let Some(problem) = host.0.connector.check(definition).into_iter().next() {
+        host.0.health.note_outcome(definition, Some(&problem));
+        return Err(problem);
+    }
+    let lookup = host.0.connector.check_names(definition);
+    if let Ok(Err(problem)) = tokio::time::timeout(LOOKUP_TIMEOUT, lookup).await {
         host.0.health.note_outcome(definition, Some(&problem));
         return Err(problem);
     }
@@ -55,7 +71,7 @@ async fn check_now(
 }
 
 impl CheckReport {
-    /// `{id, status, toolCount?, elapsedMs, error?, …}`.
+    /// `{id, status, toolCount?, variablesNotGiven?, elapsedMs, error?, …}`.
     pub fn to_json(&self) -> Value {
         let mut report = json!({ "id": self.id });
         match &self.outcome {
@@ -84,6 +100,16 @@ impl CheckReport {
                 report["error"] = json!({ "code": code, "message": message, "hint": error.hint });
             }
         }
+        let withheld: Vec<Value> = self
+            .withheld
+            .iter()
+            .map(|one| json!({ "name": one.name, "usedBy": one.evidence }))
+            .collect();
+        raw::put_some(
+            &mut report,
+            "variablesNotGiven",
+            Some(withheld).filter(|all| !all.is_empty()),
+        );
         report["elapsedMs"] = json!(u64::try_from(self.elapsed.as_millis()).unwrap_or(u64::MAX));
         report
     }

@@ -12,7 +12,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use capdeck_auth::{EnvironmentSnapshot, GuardedClients, Vault};
 use capdeck_backend::{
     ApiDescription, ArtifactStore, CallError, ClientProfile, Connector, ConnectorSettings,
-    GuardianCommand, LocalImport, StartingServer,
+    GuardianCommand, LocalImport, StartingServer, WithheldVariable,
 };
 use capdeck_catalog::{BuildInputs, Capability, Catalog, CatalogPart, ProjectTrust, RawMembers};
 use capdeck_definition::{
@@ -317,6 +317,11 @@ impl Host {
         self.0.connector.import_local(definition).await
     }
 
+    /// The variables that are set here, that the programs of a capability seem to use and that they do not get.
+    pub fn withheld_variables(&self, definition: &Definition) -> Vec<WithheldVariable> {
+        self.0.connector.withheld_variables(definition)
+    }
+
     /// What the description of an `OpenAPI` capability says about the API as a whole. No credential is used.
     pub async fn describe_api(&self, definition: &Definition) -> Result<ApiDescription, CallError> {
         self.0.connector.describe_api(definition).await
@@ -358,7 +363,12 @@ fn read_deck(settings: &HostSettings) -> Deck {
 }
 
 fn read_files(settings: &HostSettings) -> Deck {
-    let deck = Deck::open(&settings.user_roots, settings.project.as_ref());
+    let mut deck = Deck::open(&settings.user_roots, settings.project.as_ref());
+    if let Some(project) = &settings.project
+        && TrustStore::new(&settings.state_dir).has_private_networks(&project.dir)
+    {
+        deck.open_private_networks();
+    }
     if deck.definitions.is_empty() && deck.quarantined.is_empty() {
         let mut starter = Deck::from_sources(settings.starter.clone());
         starter.config = deck.config;

@@ -78,8 +78,8 @@ pub use capdeck_backend::{
     HostManifest, HostManifestFacts, JsonSender, LocalImport, LoginMethod, LoginStart,
     MANIFEST_VERSION, NoCaller, RemoteHost, RevocationOutcome, RpcFailure, SecurityKind,
     SecurityScheme, SetupEvent, SetupPhase, SetupReport, SignIn, SignInState, SignInStatus,
-    SignOutReport, StartingServer, StepReport, StepStatus, StoredArtifact, fetch_text,
-    project_variables, run_guardian, vault_holder,
+    SignOutReport, StartingServer, StepReport, StepStatus, StoredArtifact, WithheldVariable,
+    fetch_text, project_variables, run_guardian, vault_holder, withheld_variables,
 };
 pub use capdeck_capsule::{
     AccessEvent, AnchorState, AuditFollower, AuditLogLine, AuditMode, AuditOutcome, AuditProblem,

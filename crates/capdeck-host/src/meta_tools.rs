@@ -19,7 +19,7 @@ use crate::{
     gate,
     health::health_among,
     listing, observed_shape,
-    on_demand::{self, check_set_up, correctable},
+    on_demand::{self, DESCRIBE, check_set_up, correctable},
     raw,
     search::{self, ToolQuery},
     view::ResolvedName,
@@ -189,7 +189,17 @@ async fn call_tool(request: &RequestContext<'_>, outer: ToolRequest) -> raw::Ans
     if ArtifactUri::is_meant(&asked.name) {
         return artifacts::read_on(&request.deck, &asked.name).await;
     }
-    let (request, (id, tool)) = named_tool(request, &asked.name).await?;
+    let is_description = asked.name == DESCRIBE && request.deck.view().offers_setup();
+    let named = match named_tool(request, &asked.name).await {
+        // No tool has the name, so it is what hints and signatures speak of.
+        Err(error) if is_description && error.code == ErrorCode::ToolNotFound => {
+            let data = asked.data.map(unquoted);
+            let describing = describe(request, data.as_deref());
+            return request.session().audited(DESCRIBE, "", "", describing).await;
+        }
+        named => named?,
+    };
+    let (request, (id, tool)) = named;
     // The other members of the request, such as answers to questions, are for the tool.
     let CallArguments { name: _, data, fields } = asked;
     let arguments = data.map(unquoted);

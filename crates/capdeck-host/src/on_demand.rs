@@ -5,7 +5,7 @@
 mod correction;
 
 use capdeck_backend::{CallError, ErrorCode};
-use capdeck_catalog::{Capability, CatalogSelection, brief_signature, nearest};
+use capdeck_catalog::{Capability, CatalogSelection, brief_signatures, nearest};
 use indexmap::IndexSet;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,9 @@ use crate::{
 };
 
 pub(crate) use correction::correctable;
+
+/// What `call_tool` takes as the name of a tool that describes the others, where `describe` itself is not listed.
+pub(crate) const DESCRIBE: &str = "describe";
 
 /// What a client set up, in this order.
 pub(crate) type ActiveSkills = Mutex<IndexSet<String>>;
@@ -84,13 +87,10 @@ pub(crate) async fn setup_tools(
     }
 
     let view = request.renewed().deck.view();
-    let tools: Vec<String> = chosen_tools(&view, &chosen)
-        .iter()
-        .map(|(capability, tool)| {
-            let name = view.spoken_name(capability.definition.id.as_str(), tool.name());
-            brief_signature(&name, tool)
-        })
-        .collect();
+    let chosen = chosen_tools(&view, &chosen);
+    let tools = brief_signatures(chosen.iter().map(|(capability, tool)| {
+        (view.spoken_name(capability.definition.id.as_str(), tool.name()), tool.as_ref())
+    }));
     let answer = SetupToolsResponse {
         success: true,
         message: format!(
@@ -101,18 +101,30 @@ pub(crate) async fn setup_tools(
         ),
         hint: match asked.is_empty() {
             true => available_names_text(&view),
-            false => "`call_tool` with a name and `data`; arguments without a type are strings, `?` marks optional ones".to_owned(),
+            false => hint(&tools),
         },
         skills: asked,
         active_skills: active.into_iter().collect(),
         tools,
         unavailable: failures
             .into_iter()
-            .map(|list| UnavailableSkill { capability: list.id.to_string(), reason: list.error.to_string() })
+            .map(|list| UnavailableSkill {
+                capability: list.id.to_string(),
+                reason: list.error.to_string(),
+            })
             .collect(),
     };
     let structured = serde_json::to_value(&answer).unwrap_or_default();
     answer_with(&structured, structured.to_string())
+}
+
+/// How signatures are read, in as few words as they need.
+fn hint(tools: &[String]) -> String {
+    let mut hint = "`call_tool` takes a name and `data`; no type: string, `?`: optional".to_owned();
+    if tools.iter().any(|signature| signature.contains('…')) {
+        hint.push_str(&format!(", `…`: more, shown by `call_tool` of `{DESCRIBE}` with a `name`"));
+    }
+    hint
 }
 
 /// Rejects a tool that this client did not set up. `Ok` for tools that are also offered

@@ -1,7 +1,7 @@
 //! The project folders that the person has trusted, each in one state of its files.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs, io,
     path::{Path, PathBuf},
 };
@@ -21,6 +21,9 @@ pub struct TrustStore {
 struct TrustFile {
     #[serde(default)]
     projects: BTreeMap<PathBuf, String>,
+    /// The projects whose APIs may be in private networks.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    private_networks: BTreeSet<PathBuf>,
 }
 
 impl TrustStore {
@@ -29,6 +32,8 @@ impl TrustStore {
     }
 
     /// Trusts `project` in its current state; any later change to its files needs trust again.
+    ///
+    /// The networks of its APIs stay as they were decided before.
     pub fn trust(&self, project: &Path, hash: &str) -> io::Result<()> {
         let real = fs::canonicalize(project)?;
         durable::update_json(&self.path, |file: &mut TrustFile| {
@@ -36,10 +41,26 @@ impl TrustStore {
         })
     }
 
+    /// Lets the APIs of `project` be in private networks, for as long as the project is trusted.
+    pub fn open_private_networks(&self, project: &Path) -> io::Result<()> {
+        let real = fs::canonicalize(project)?;
+        durable::update_json(&self.path, |file: &mut TrustFile| {
+            file.private_networks.insert(real);
+        })
+    }
+
+    /// Whether the APIs of `project` may be in private networks. An unreadable store opens nothing.
+    pub fn has_private_networks(&self, project: &Path) -> bool {
+        let real = fs::canonicalize(project).unwrap_or_else(|_| project.to_owned());
+        durable::load_json::<TrustFile>(&self.path)
+            .is_ok_and(|file| file.private_networks.contains(&real))
+    }
+
     /// Removes the trust. True when `project` was trusted.
     pub fn untrust(&self, project: &Path) -> io::Result<bool> {
         let real = fs::canonicalize(project).unwrap_or_else(|_| project.to_owned());
         durable::update_json(&self.path, |file: &mut TrustFile| {
+            file.private_networks.remove(&real);
             file.projects.remove(&real).is_some()
         })
     }
@@ -77,7 +98,15 @@ mod tests {
         assert!(matches!(store.state(&project, "h2"), ProjectTrust::Untrusted { .. }));
         assert!(matches!(store.state(&other, "h1"), ProjectTrust::Untrusted { .. }));
 
+        assert!(!store.has_private_networks(&project));
+        store.open_private_networks(&project).unwrap();
+        assert!(store.has_private_networks(&project));
+        assert!(!store.has_private_networks(&other));
+        store.trust(&project, "h2").unwrap();
+        assert!(store.has_private_networks(&project), "a person does not decide twice");
+
         assert!(store.untrust(&project).unwrap());
+        assert!(!store.has_private_networks(&project));
         assert!(!store.untrust(&project).unwrap());
         assert!(matches!(store.state(&project, "h1"), ProjectTrust::Untrusted { .. }));
     }

@@ -131,6 +131,11 @@ impl McpFile {
         self.client().container.first().copied().unwrap_or_default()
     }
 
+    /// What the agent replaces with the folder that is open in it.
+    pub fn project_word(&self) -> Option<&'static str> {
+        self.client().project_word()
+    }
+
     /// The entry as this agent reads it.
     pub fn entry(&self, launch: &LaunchTarget) -> Value {
         self.client().entry("capdeck", launch)

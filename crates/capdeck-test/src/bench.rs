@@ -34,8 +34,8 @@ pub use code_mode::{
     render_code_mode, replace_code_block,
 };
 pub use exposure::{
-    EXPOSURE_BLOCK_END, EXPOSURE_BLOCK_START, ExposureFigures, ExposureRun, SignatureTokens,
-    measure_exposure, render_exposure, replace_exposure_block,
+    EXPOSURE_BLOCK_END, EXPOSURE_BLOCK_START, ExposureFigures, ExposureRun, SetupTokens,
+    SignatureTokens, measure_exposure, render_exposure, replace_exposure_block,
 };
 pub use figures::{
     BenchFigures, CallFigures, LoadClientFigures, LoadClientRow, LoadFigures, MachineInfo,

@@ -229,6 +229,12 @@ impl GuardedResolver {
         Self { reach, names }
     }
 
+    /// Why no request to this name would be made. `None` also when nothing answers for it.
+    pub async fn refusal(&self, name: &str) -> Option<ReachError> {
+        let found = self.clone().look_up(name.to_owned()).await;
+        found.err().and_then(|error| error.downcast::<ReachError>().ok()).map(|reason| *reason)
+    }
+
     async fn look_up(
         self,
         name: String,

@@ -20,7 +20,7 @@ use super::CliConnection;
 use crate::{
     CallError,
     arguments::{scalar_text, without_nul},
-    child_environment::child_environment,
+    child_environment::{PassedVariables, child_environment, passed_secrets},
     command_run::ReadyCommand,
     connector_context::vault_holder,
     init_records::InitKey,
@@ -164,16 +164,20 @@ impl CommandVariables {
         let env: ResolvedValue<IndexMap<String, String>> =
             resolve_value(&command.program.env, lookup)?;
         used.extend(env.substitutions);
+        let host = &surroundings.settings.environment;
+        let pass_env = &connection.prepared.block.pass_env;
+        let passed = PassedVariables::of_command(pass_env, &program, &args);
+        let secrets = passed_secrets(host, pass_env);
         Ok(ReadyCommand {
             command: ChildCommand {
+                env: child_environment(host, &passed, [&env.value]),
                 program,
                 args,
-                env: child_environment(&surroundings.settings.environment, [&env.value]),
                 folder: connection.prepared.folder.resolve(folder.as_deref())?,
                 ..ChildCommand::default()
             },
-            log_scrubber: SecretScrubber::of_all(&used),
-            result_scrubber: SecretScrubber::of_sensitive(&used),
+            log_scrubber: SecretScrubber::of_all(&used).with(&secrets),
+            result_scrubber: SecretScrubber::of_sensitive(&used).with(&secrets),
         })
     }
 }

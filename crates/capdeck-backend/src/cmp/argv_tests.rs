@@ -2,9 +2,9 @@
 
 use capdeck_definition::{CmpIntent, CmpParam, CmpType, CommandTemplate};
 use indexmap::IndexMap;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json, value::RawValue};
 
-use super::argv;
+use super::{argv, keep_digits};
 
 /// An intent whose parameters are `name: type`, `!` for a required one and `=JSON` for a default.
 fn intent(command: &str, params: &[(&str, CmpType, &str)]) -> CmpIntent {
@@ -40,14 +40,51 @@ fn allowing_dashes(mut intent: CmpIntent) -> CmpIntent {
 }
 
 fn words(intent: &CmpIntent, arguments: &Value) -> Result<Vec<String>, String> {
-    let mut arguments = arguments.as_object().unwrap().clone();
+    words_of(intent, &arguments.to_string())
+}
+
+/// The same for arguments as they arrive.
+fn words_of(intent: &CmpIntent, given: &str) -> Result<Vec<String>, String> {
+    let mut arguments: Map<String, Value> = serde_json::from_str(given).unwrap();
     intent.coerce(&mut arguments);
-    argv(intent, &arguments).map_err(|error| error.message)
+    let given = RawValue::from_string(given.to_string()).unwrap();
+    keep_digits(intent, Some(&given), &mut arguments);
+    argv(intent, &arguments, Some("/home/ada")).map_err(|error| error.message)
 }
 
 #[track_caller]
 fn check(intent: &CmpIntent, arguments: Value, expected: &[&str]) {
     assert_eq!(words(intent, &arguments).unwrap(), expected, "{arguments}");
+}
+
+#[test]
+fn integers_of_any_size_keep_their_digits() {
+    let intent = intent(
+        "m --id={id} {ids}",
+        &[("id", CmpType::Integer, ""), ("ids", CmpType::Integers, "")],
+    );
+    let large = "123456789012345678901234567890";
+    for (given, expected) in [
+        (format!(r#"{{"id":{large}}}"#), vec![format!("--id={large}")]),
+        (format!(r#"{{"id":"-{large}"}}"#), vec![format!("--id=-{large}")]),
+        (
+            format!(r#"{{"ids":[1,{large},"{large}"]}}"#),
+            vec!["1".into(), large.into(), large.into()],
+        ),
+        (r#"{"id":9007199254740993}"#.to_owned(), vec!["--id=9007199254740993".to_owned()]),
+    ] {
+        let words = words_of(&intent, &given).unwrap();
+        assert_eq!(words.get(1..).unwrap(), expected, "{given}");
+    }
+}
+
+#[test]
+fn the_home_folder_is_that_of_the_person() {
+    let intent = intent("~/bin/m --to=$HOME/{name} '~'", &[("name", CmpType::String, "!")]);
+    check(&intent, json!({"name": "a b"}), &["/home/ada/bin/m", "--to=/home/ada/a b", "~"]);
+    let arguments = Map::from_iter([("name".to_owned(), json!("x"))]);
+    let error = argv(&intent, &arguments, None).unwrap_err();
+    assert!(error.message.contains("`HOME` is not set"), "{}", error.message);
 }
 
 #[test]

@@ -81,11 +81,7 @@ impl ApiEndpoint {
         prepared.add_secrets(&credentials.secrets());
         let outgoing = prepared.block.outgoing();
         let sender = EndpointSender {
-            network: EndpointNetwork::new(
-                &prepared.id,
-                &prepared.block,
-                &prepared.surroundings.guarded_clients,
-            ),
+            network: EndpointNetwork::new(prepared),
             turns: EndpointLimiter::new(&prepared.id, outgoing),
             retries: outgoing.retries,
         };

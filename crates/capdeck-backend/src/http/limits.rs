@@ -5,7 +5,7 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use capdeck_auth::{GuardedClients, NetworkReach, ReachError};
+use capdeck_auth::{GuardedClients, GuardedResolver, NameResolver, NetworkReach, ReachError};
 use capdeck_definition::{
     CapabilityId, HttpBlock, NetworkAccess as Networks, OutgoingSettings, RateLimit, RatePeriod,
 };
@@ -14,32 +14,61 @@ use tokio::{
     sync::{Mutex, OwnedSemaphorePermit, Semaphore},
     time::{Instant, sleep_until, timeout_at},
 };
-use url::{Origin, Url};
+use url::{Host, Origin, Url};
 
-use crate::{CallError, ErrorCode};
+use crate::{CallError, ErrorCode, connect::ResolvedBackend};
 
 #[derive(Debug)]
-pub(super) struct EndpointNetwork {
+pub(crate) struct EndpointNetwork {
     id: CapabilityId,
     clients: GuardedClients,
     reach: NetworkReach,
     local: Vec<Origin>,
+    /// What opens private networks.
+    hint: String,
 }
 
 impl EndpointNetwork {
-    pub(super) fn new(id: &CapabilityId, block: &impl HttpBlock, clients: &GuardedClients) -> Self {
+    pub(crate) fn new(prepared: &ResolvedBackend<impl HttpBlock>) -> Self {
+        let block = &prepared.block;
         let reach = match block.outgoing().network {
             Networks::Public => NetworkReach::Public,
             Networks::Private => NetworkReach::Inside,
         };
         let local = block.addresses().into_iter().filter(|address| is_local(address));
         let local = local.filter_map(|address| Some(Url::parse(address).ok()?.origin())).collect();
-        Self { id: id.clone(), clients: clients.clone(), reach, local }
+        Self {
+            id: prepared.id.clone(),
+            clients: prepared.surroundings.guarded_clients.clone(),
+            reach,
+            local,
+            hint: prepared.network_hint.clone(),
+        }
     }
 
     pub(super) fn client(&self, url: &Url) -> Result<Client, CallError> {
-        let is_local = self.local.contains(&url.origin());
-        self.client_within(if is_local { NetworkReach::Loopback } else { self.reach }, url)
+        self.client_within(self.reach_of(url), url)
+    }
+
+    fn reach_of(&self, url: &Url) -> NetworkReach {
+        if self.local.contains(&url.origin()) { NetworkReach::Loopback } else { self.reach }
+    }
+
+    /// Why no request to this address would be made, as far as the address itself tells. Nothing is sent.
+    pub(crate) fn check(&self, url: &Url) -> Result<(), CallError> {
+        self.reach_of(url).check(url).map_err(|reason| self.blocked_error(&reason))
+    }
+
+    /// The same for the addresses of its name. A name that nothing answers for is no finding.
+    pub(crate) async fn check_name(
+        &self,
+        url: &Url,
+        names: Arc<dyn NameResolver>,
+    ) -> Result<(), CallError> {
+        let Some(Host::Domain(name)) = url.host() else { return Ok(()) };
+        let resolver = GuardedResolver::new(self.reach_of(url), names);
+        let refused = resolver.refusal(name).await;
+        refused.map_or(Ok(()), |reason| Err(self.blocked_error(&reason)))
     }
 
     /// The same for an address that only a remote named.
@@ -59,9 +88,7 @@ impl EndpointNetwork {
         let message = format!("`{id}` names an address that is not contacted: {reason}");
         let error = CallError::new(ErrorCode::Denied, message);
         match reason {
-            ReachError::Inside { .. } => error.hint(format!(
-                "if the service is yours, add `network: private` to the definition of `{id}`"
-            )),
+            ReachError::Inside { .. } => error.hint(self.hint.clone()),
             ReachError::NotProtected | ReachError::NotWeb | ReachError::NoHost => {
                 error.hint("an https address is needed")
             }

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     CallError, ConnectOptions,
-    child_environment::child_environment,
+    child_environment::{PassedVariables, child_environment},
     connect::ResolvedBackend,
     connector_context::ConnectorContext,
     process::{ChildCommand, Process},
@@ -112,10 +112,11 @@ impl McpStartup {
             CallError::invalid_config(format!("`{id}` has no `command` to start"))
         })?;
         let log = surroundings.logs.of_process(id);
+        let passed = PassedVariables::of_command(&block.pass_env, &program, &block.args);
         let command = ChildCommand {
             program,
             args: block.args.clone(),
-            env: child_environment(&surroundings.settings.environment, [&block.env]),
+            env: child_environment(&surroundings.settings.environment, &passed, [&block.env]),
             folder: folder.resolve(block.cwd.as_deref())?,
             pipes_stdin: true,
             error_log: Some((log.clone(), log_scrubber.clone())),

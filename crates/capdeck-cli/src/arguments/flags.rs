@@ -9,7 +9,7 @@ use serde_json::{Value, value::RawValue};
 use super::{
     not_an_object,
     parameter::{ParameterError, ToolParameter, ToolParameters, missing},
-    value::{ArgumentSource, raw, read_items, read_value, to_raw},
+    value::{ArgumentSource, raw, read_comma_list, read_items, read_value, to_raw},
 };
 use crate::errors::CommandFailure;
 
@@ -23,7 +23,11 @@ struct GivenFlag {
 
 enum FlagMeaning {
     One(Box<RawValue>),
-    Items(Vec<Box<RawValue>>),
+    Items {
+        items: Vec<Box<RawValue>>,
+        /// The items if the flag is given only once.
+        if_alone: Option<Vec<Box<RawValue>>>,
+    },
 }
 
 /// Where a flag leads.
@@ -129,7 +133,9 @@ fn parse_value(
         return raw(flag, text).map(FlagMeaning::One);
     }
     if parameter.is_list() && parameter.choices().is_none() {
-        return read_items(flag, text, parameter).map(FlagMeaning::Items);
+        let items = read_items(flag, text, parameter)?;
+        let if_alone = read_comma_list(flag, text, parameter)?;
+        return Ok(FlagMeaning::Items { items, if_alone });
     }
     read_value(flag, text, parameter).map(FlagMeaning::One)
 }
@@ -215,14 +221,19 @@ fn assemble(
     let is_changed = !given.is_empty();
     let mut lists: Vec<(Vec<String>, Vec<Box<RawValue>>)> = Vec::new();
     let mut seen: Vec<Vec<String>> = Vec::new();
+    let paths: Vec<Vec<String>> = given.iter().map(|one| one.path.clone()).collect();
+    let is_alone = |path: &Vec<String>| paths.iter().filter(|other| *other == path).count() == 1;
     for GivenFlag { flag, path, value } in given {
         let is_repeated = seen.contains(&path);
         match value {
-            FlagMeaning::Items(items) => match lists.iter_mut().find(|(known, _)| *known == path) {
-                Some((_, list)) => list.extend(items),
-                None if is_repeated => return Err(given_twice(&flag)),
-                None => lists.push((path.clone(), items)),
-            },
+            FlagMeaning::Items { items, if_alone } => {
+                let items = if_alone.filter(|_| is_alone(&path)).unwrap_or(items);
+                match lists.iter_mut().find(|(known, _)| *known == path) {
+                    Some((_, list)) => list.extend(items),
+                    None if is_repeated => return Err(given_twice(&flag)),
+                    None => lists.push((path.clone(), items)),
+                }
+            }
             FlagMeaning::One(_) if is_repeated => return Err(given_twice(&flag)),
             FlagMeaning::One(value) => insert(&mut arguments, &flag, &path, value)?,
         }

@@ -135,8 +135,14 @@ impl<'s> ToolParameter<'s> {
         self.types().has("array")
     }
 
+    /// True for a list whose items may be separated by commas.
+    pub(crate) fn takes_commas(&self) -> bool {
+        let item = self.item().types();
+        self.is_list() && !self.types().has("string") && !item.has("object") && !item.has("array")
+    }
+
     /// The members, if it is an object.
-    pub(super) fn members(&self) -> ToolParameters<'s> {
+    pub(crate) fn members(&self) -> ToolParameters<'s> {
         ToolParameters::within(self.schema, self.root)
     }
 

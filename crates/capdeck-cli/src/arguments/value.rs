@@ -44,7 +44,7 @@ pub(super) fn read_value(
 /// What one occurrence of a list's flag adds to the list.
 ///
 /// A JSON array is the list itself. Items that cannot hold a comma, such as numbers and choices, may be separated by
-/// commas; in free text a comma is part of the text.
+/// commas; in one of several texts a comma is part of the text.
 pub(super) fn read_items(
     flag: &str,
     text: &str,
@@ -69,6 +69,31 @@ pub(super) fn read_items(
         return text.split(',').map(|part| read_value(flag, part.trim(), &item)).collect();
     }
     Ok(vec![read_value(flag, text, &item)?])
+}
+
+/// The items of a list of texts whose flag is given once, such as `--tags a,b`. A comma before a blank, or in an address, is
+/// part of the text.
+pub(super) fn read_comma_list(
+    flag: &str,
+    text: &str,
+    parameter: &ToolParameter<'_>,
+) -> Result<Option<Vec<Box<RawValue>>>, CommandFailure> {
+    let item = parameter.item();
+    let types = item.types();
+    // Where a text is taken as well as a list, the text is what was written.
+    let is_text = (types.has("string") || types.is_open()) && item.choices().is_none();
+    let parts: Vec<&str> = text.split(',').collect();
+    let is_part = |part: &&str| !part.is_empty() && !part.starts_with(char::is_whitespace);
+    let is_list = parts.len() > 1 && parts.iter().all(is_part);
+    let is_other = text.starts_with('[') || text.contains("://");
+    if !is_text || !is_list || is_other || !parameter.takes_commas() {
+        return Ok(None);
+    }
+    parts
+        .into_iter()
+        .map(|part| read_value(flag, part.trim(), &item))
+        .collect::<Result<_, _>>()
+        .map(Some)
 }
 
 /// JSON, for any type of the schema.

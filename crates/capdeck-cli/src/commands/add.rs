@@ -1,6 +1,7 @@
 //! `capdeck add` and `init`: write capability files.
 
 mod apis;
+mod capability_file;
 mod cli;
 mod mcp;
 mod openapi;
@@ -77,7 +78,7 @@ struct AddCommonArgs {
     /// Write to this file.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
-    /// Write to the project's deck instead of your own.
+    /// Write to the project's deck instead of your own; an MCP server goes into its `capabilities.yaml` if there is one.
     #[arg(long, conflicts_with = "output", help_heading = "Output")]
     project_deck: bool,
     /// Replace a file that is already there.
@@ -87,7 +88,10 @@ struct AddCommonArgs {
 
 pub(crate) fn run(args: &AddArgs, context: &CommandContext<'_>) -> CommandResult {
     match &args.kind {
-        AddKind::Mcp(args) => add(&args.common, |target| args.block(target), context),
+        AddKind::Mcp(args) => match capability_file::file_of(&args.common, context)? {
+            Some(file) => capability_file::add_server(args, file, context),
+            None => add(&args.common, |target| args.block(target), context),
+        },
         AddKind::Openapi(args) => openapi::add(args, context),
         AddKind::Graphql(args) => add(&args.common, |target| args.block(target), context),
         AddKind::GoogleDiscovery(args) => add(&args.common, |target| args.block(target), context),

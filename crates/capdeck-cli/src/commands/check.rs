@@ -11,7 +11,7 @@ use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
 use crate::{
-    commands::CommandContext,
+    commands::{CommandContext, withheld::WithheldReport},
     completion::ids,
     errors::{CommandFailure, CommandResult, ExitStatus, to_person},
     plain_text::{counted, deck_size, grouped, one_line},
@@ -48,6 +48,11 @@ pub(crate) fn run(args: &CheckArgs, context: &CommandContext<'_>) -> CommandResu
                 && let Some(hint) = &error.hint
             {
                 printer.note(&format!("{}: {}", report.id, to_person(hint)));
+            }
+            let definition = report.definition.as_deref();
+            let withheld = definition.and_then(|one| WithheldReport::of(one, &report.withheld));
+            if let Some(WithheldReport { message, fix }) = withheld {
+                printer.note(&format!("{}: {message}; {fix}", report.id));
             }
         }
     })?;

@@ -10,7 +10,7 @@ use std::{
 
 use capdeck_catalog::{Capability, Catalog};
 use capdeck_definition::{
-    Backend, CmpExport, CmpTool, ExportError, SourceLayer, check_cmp_paths, export_cmp,
+    Backend, CmpExport, CmpTool, Definition, ExportError, SourceLayer, check_cmp_paths, export_cmp,
 };
 use capdeck_host::known_capability;
 use capdeck_install::replace_file;
@@ -175,7 +175,7 @@ pub(crate) struct CmpExportArgs {
     /// The tool's folder, such as ~/.cmp/tools/NAME.
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
-    /// Replace the two files.
+    /// Replace files that are already there.
     #[arg(long)]
     force: bool,
 }
@@ -187,7 +187,7 @@ fn export(args: &CmpExportArgs, context: &CommandContext<'_>) -> CommandResult {
     let exported = export_cmp(&capability.definition).map_err(refused)?;
     let here = context.env.current_dir.clone().unwrap_or_default();
     let folder = here.join(folder);
-    write(&folder, &exported, *force)?;
+    write(&folder, &exported, examples_of(&capability.definition)?, *force)?;
     let printer = context.printer;
     let notes: Vec<String> = exported.notes.iter().map(|note| one_line(note)).collect();
     let path = folder.join("cmp");
@@ -210,13 +210,41 @@ fn refused(error: ExportError) -> CommandFailure {
     }
 }
 
-/// Writes both files or neither. A new tool's folder appears whole.
-fn write(folder: &Path, exported: &CmpExport, force: bool) -> Result<(), CommandFailure> {
+/// The largest file of examples.
+const MAX_EXAMPLE_BYTES: u64 = 1 << 20;
+
+/// The examples of a tool that is in the format already. Its other files say nothing of them.
+fn examples_of(definition: &Definition) -> Result<Option<String>, CommandFailure> {
+    if definition.source.layer != SourceLayer::Cmp {
+        return Ok(None);
+    }
+    let path = definition.source.path.with_file_name(EXAMPLES);
+    let failed = |error: io::Error| CommandFailure::file("read", &path, &error);
+    match fs::metadata(&path) {
+        Ok(known) if known.len() > MAX_EXAMPLE_BYTES => {
+            Err(failed(io::Error::other("it is larger than 1 MiB")))
+        }
+        Ok(_) => fs::read_to_string(&path).map(Some).map_err(failed),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+const EXAMPLES: &str = "examples.json";
+
+/// Writes all files or none. A new tool's folder appears whole.
+fn write(
+    folder: &Path,
+    exported: &CmpExport,
+    examples: Option<String>,
+    force: bool,
+) -> Result<(), CommandFailure> {
     let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default() + "\n";
-    let texts = [
+    let mut texts = vec![
         ("manifest.json", pretty(&exported.manifest)),
         ("capability.json", pretty(&exported.capability)),
     ];
+    texts.extend(examples.map(|text| (EXAMPLES, text)));
     let write_to = |place: &Path| {
         texts.iter().try_for_each(|(name, text)| {
             replace_file(&place.join(name), text.as_bytes())

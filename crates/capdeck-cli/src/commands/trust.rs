@@ -37,10 +37,13 @@ pub(crate) struct TrustArgs {
     /// Do not ask.
     #[arg(long, short)]
     yes: bool,
+    /// Also let its APIs be in private networks, as `network: private` in its files would. Holds until `capdeck untrust`.
+    #[arg(long)]
+    network: bool,
 }
 
 pub(crate) fn trust(args: &TrustArgs, context: &CommandContext<'_>) -> CommandResult {
-    let TrustArgs { dir, yes } = args;
+    let TrustArgs { dir, yes, network } = args;
     let printer = context.printer;
     let settings = project_settings(dir.as_ref(), context)?;
     let host = settings.open_host()?;
@@ -53,9 +56,15 @@ pub(crate) fn trust(args: &TrustArgs, context: &CommandContext<'_>) -> CommandRe
         return Err(nothing_to_trust(&settings));
     }
     let definitions = project_definitions(&deck);
-    let was_trusted = host.trust() == ProjectTrust::Trusted;
+    let trust_store = TrustStore::new(&settings.state_dir);
+    let had_networks = trust_store.has_private_networks(&project.dir);
+    let private_networks = *network || had_networks;
+    let was_trusted = host.trust() == ProjectTrust::Trusted && private_networks == had_networks;
     if !printer.wants_json() {
         printer.note(&render(&definitions, printer.note_palette));
+        if private_networks {
+            printer.note("Their APIs may be in private networks and on this machine.\n");
+        }
         let broken = deck.quarantined.iter().filter(|entry| entry.source.layer.needs_trust());
         for entry in broken {
             printer.warn(&format!("`{}` does not load: {}", entry.id, entry.reason));
@@ -66,6 +75,11 @@ pub(crate) fn trust(args: &TrustArgs, context: &CommandContext<'_>) -> CommandRe
         return Err(CommandFailure::request("CANCELLED", "not trusted"));
     }
     settings.trust(project, hash)?;
+    if *network {
+        trust_store.open_private_networks(&project.dir).map_err(|error| {
+            CommandFailure::file("remember the trust in", &settings.state_dir, &error)
+        })?;
+    }
     let capabilities: Vec<Value> = definitions
         .iter()
         .map(|one| json!({ "id": one.id, "path": one.source.path, "does": plan(one) }))
@@ -74,6 +88,7 @@ pub(crate) fn trust(args: &TrustArgs, context: &CommandContext<'_>) -> CommandRe
         "project": project.dir,
         "trusted": true,
         "hash": hash,
+        "privateNetworks": private_networks,
         "capabilities": capabilities,
     });
     printer.answer(&trusted, &format!("trusted: {}", project.dir.display()))

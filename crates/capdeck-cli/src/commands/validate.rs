@@ -6,7 +6,7 @@ use std::{
 };
 
 use capdeck_definition::{
-    Backend, CONFIG_NAMES, Deck, Diagnostic, DiagnosticSeverity, capability_file_schema,
+    Backend, CONFIG_NAMES, Deck, Diagnostic, DiagnosticSeverity, Glob, capability_file_schema,
     caplet_schema, check_paths, cmp_schema, config_schema,
 };
 use capdeck_host::Host;
@@ -14,7 +14,9 @@ use serde_json::{Value, json};
 
 use crate::{
     args::{ChoiceRow, choice},
-    commands::{CommandContext, check::token_counter, connect::view_problems},
+    commands::{
+        CommandContext, check::token_counter, connect::view_problems, withheld::WithheldReport,
+    },
     errors::{CommandResult, ExitStatus},
     plain_text::counted,
     runtime::single_thread,
@@ -46,9 +48,15 @@ pub(crate) fn run(args: &ValidateArgs, context: &CommandContext<'_>) -> CommandR
     // Files can be checked where there is no deck at all; what they describe is then left to the connection.
     if let Some(host) = host {
         deck.diagnostics.extend(single_thread()?.block_on(left_out(&host, &deck)));
+        deck.diagnostics.extend(withheld(&host, &deck));
         if args.paths.is_empty() {
-            deck.diagnostics.extend(unknown_in_views(&host, &deck));
+            let unknown = unknown_in_views(&host, &deck);
+            deck.diagnostics.extend(unknown);
         }
+    }
+    // A single file does not show what its views may name.
+    if args.paths.is_empty() || args.paths.iter().any(|path| path.is_dir()) {
+        deck.diagnostics.extend(views_of_nothing(&deck, args.paths.is_empty()));
     }
     let sizes = manifest_sizes(&deck);
     deck.diagnostics.extend(sizes);
@@ -131,6 +139,16 @@ async fn left_out(host: &Host, deck: &Deck) -> Vec<Diagnostic> {
     found
 }
 
+/// Variables of this environment that programs seem to use and do not get.
+fn withheld(host: &Host, deck: &Deck) -> Vec<Diagnostic> {
+    let programs = deck.definitions.iter().filter_map(|definition| {
+        let report = WithheldReport::of(definition, &host.withheld_variables(definition))?;
+        let file = &definition.source.path;
+        Some(warning(file, "variable-not-given", report.message, Some(report.fix)))
+    });
+    programs.collect()
+}
+
 /// Names in views that the deck does not have.
 fn unknown_in_views(host: &Host, deck: &Deck) -> Vec<Diagnostic> {
     let catalog = host.catalog();
@@ -147,6 +165,40 @@ fn unknown_in_views(host: &Host, deck: &Deck) -> Vec<Diagnostic> {
                 message: problem.message(view),
                 fix: Some(problem.fix()),
             });
+        }
+    }
+    found
+}
+
+/// Views that name nothing at all, and names in views that fit nothing of the deck. Plain names of the deck in use are
+/// compared with its catalog instead.
+fn views_of_nothing(deck: &Deck, has_host: bool) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    let ids: Vec<&str> = deck
+        .definitions
+        .iter()
+        .map(|definition| definition.id.as_str())
+        .chain(deck.quarantined.iter().map(|entry| entry.id.as_str()))
+        .collect();
+    for (name, view) in &deck.config.views {
+        let mut warn = |about: &str, code: &str, message: String, fix: &str| {
+            let (file, line, column) = place_in_config(deck, about).unwrap_or_default();
+            let warning = warning(&file, code, message, Some(fix.to_owned()));
+            found.push(Diagnostic { line, column, ..warning });
+        };
+        if view.capabilities.is_empty() && view.tools.is_empty() {
+            let message = format!("the view `{name}` names nothing, so its clients see no tool");
+            warn(name, "empty-view", message, "add `capabilities` or `tools`, or remove the view");
+        }
+        for glob in view.capabilities.iter().chain(&view.tools) {
+            let id = glob.as_str().split('.').next().unwrap_or_default();
+            let id = Glob::new(id);
+            let is_reported = has_host && id.is_plain();
+            if !is_reported && !ids.iter().any(|known| id.matches(known)) {
+                let message = format!("`{}` in the view `{name}` fits nothing", glob.as_str());
+                let fix = "correct it; see what there is with: capdeck list";
+                warn(glob.as_str(), "nothing-in-view", message, fix);
+            }
         }
     }
     found

@@ -394,6 +394,24 @@ fn the_formats_own_example_works() {
 }
 
 #[test]
+fn examples_are_exported_with_their_tool() {
+    let dirs = with_box();
+    let examples = "{\"examples\": [{\"intent\": \"What is new?\"}]}\n";
+    dirs.write("home/.cmp/tools/box/cmp/examples.json", examples);
+    let copy = dirs.root().join("copy");
+    let words = ["cmp", "export", "box", copy.to_str().unwrap()];
+    run(&dirs, &words).success();
+    assert_eq!(fs::read_to_string(copy.join("cmp/examples.json")).unwrap(), examples);
+    dirs.write("copy/cmp/examples.json", "{}");
+    let refused = run(&dirs, &words);
+    assert!(
+        refused.code == Some(1) && refused.stderr.contains("examples.json"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
 fn the_question_before_a_run_can_be_answered_and_left() {
     let dirs = with_box();
     let words = ["cmp", "intent", "delete emails", "--run", "--param", r#"ids=["a1"]"#];

@@ -7,6 +7,7 @@
 )]
 
 mod add;
+mod add_capability_file;
 mod add_openapi;
 mod approvals;
 mod artifacts;
@@ -35,10 +36,12 @@ mod completions;
 mod connect;
 mod doctor;
 mod documents;
+mod environment;
 mod guardian;
 mod import;
 mod init;
 mod install;
+mod install_providers;
 mod list;
 mod many_servers;
 mod migrate;
@@ -47,6 +50,7 @@ mod option_values;
 mod packages;
 mod pins;
 mod places;
+mod private_networks;
 mod problems;
 mod provider;
 mod real_apis;

@@ -215,7 +215,7 @@ fn help_shows_types_choices_and_defaults() {
       --title <string>                  What it is about.
                                         [required]
       --state <open|closed>             [default open]
-      --labels <string> …               [may be repeated]
+      --labels <string> …               [may be repeated, or `a,b`]
       --max-age <integer>               [at least 1]
       --urgent, --no-urgent
       --json <string>

@@ -10,7 +10,7 @@ use super::{
     action::{ActionSchemas, ActionText, ProgramCommand},
     is_default, number,
 };
-use crate::definition::id_pattern;
+use crate::{Glob, definition::id_pattern};
 
 const TIMEOUT_MS: u64 = 60_000;
 const MAX_OUTPUT_BYTES: u64 = 200_000;
@@ -44,6 +44,9 @@ pub struct CliTools {
     pub cwd: Option<String>,
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub env: IndexMap<String, String>,
+    /// Environment variables of the host that the commands get too, if they are set; `*` and `?` are wildcards.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pass_env: Vec<Glob>,
     #[serde(default = "number::<TIMEOUT_MS>")]
     #[schemars(range(min = 1))]
     pub timeout_ms: u64,
@@ -84,6 +87,7 @@ impl CliTools {
             actions,
             cwd: None,
             env: IndexMap::new(),
+            pass_env: Vec::new(),
             timeout_ms: TIMEOUT_MS,
             max_output_bytes: MAX_OUTPUT_BYTES,
             placeholders: PlaceholderStyle::Input,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
 
-use crate::CommandTemplate;
+use crate::{CommandTemplate, Glob};
 
 /// One CMP tool. Each of its intents is one tool of the capability.
 ///
@@ -27,6 +27,9 @@ pub struct CmpTool {
     pub wraps: Option<String>,
     /// The tool's own `bin` folder, first on the `PATH` of its commands.
     pub bin: Option<PathBuf>,
+    /// Environment variables of the host that the commands get too; only the deck's options name some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pass_env: Vec<Glob>,
     /// The manifest without white space, as an agent would read it.
     #[serde(skip)]
     pub manifest: String,

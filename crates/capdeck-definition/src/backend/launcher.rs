@@ -1,5 +1,7 @@
 //! Programs that install a server before they start it: `npx`, `uvx`, `docker run` and their like.
 
+use capdeck_access::NamePattern;
+
 /// A command that installs what it starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launcher {
@@ -91,10 +93,43 @@ const LAUNCHERS: [KnownLauncher; 13] = [
     launcher("go", &["run"], &[], OptionValues::Only(&["-C", "-tags", "-ldflags", "-mod"])),
 ];
 
-/// More wrappers around one command than anybody writes.
-const MAX_WRAPPERS: usize = 4;
+/// More wrappers around one command than people write.
+pub(crate) const MAX_WRAPPERS: usize = 4;
 
 impl Launcher {
+    /// True for a variable that says where it finds its packages.
+    pub fn reads(&self, variable: &str) -> bool {
+        self.variables().iter().any(|pattern| NamePattern::new(pattern).matches(variable))
+    }
+
+    fn variables(&self) -> &'static [&'static str] {
+        match self.program {
+            "npx" | "npm" | "pnpm" | "pnpx" | "yarn" | "bunx" | "bun" => {
+                &["npm_config_*", "NPM_CONFIG_*", "PNPM_*", "YARN_*", "BUN_CONFIG_*"]
+            }
+            "uvx" | "uv" | "pipx" => &["UV_*", "PIP_*", "PIPX_*"],
+            "docker" | "podman" => &[
+                "DOCKER_CONFIG",
+                "DOCKER_CONTEXT",
+                "DOCKER_CERT_PATH",
+                "DOCKER_TLS_VERIFY",
+                "CONTAINER_HOST",
+            ],
+            "go" => &[
+                "GOPROXY",
+                "GOPRIVATE",
+                "GONOPROXY",
+                "GOSUMDB",
+                "GONOSUMDB",
+                "GOFLAGS",
+                "GOCACHE",
+                "GOMODCACHE",
+            ],
+            "deno" => &["DENO_*", "NPM_CONFIG_*"],
+            _ => &[],
+        }
+    }
+
     /// The launcher that a command is, also behind `cmd /c`, `env NAME=value` or `sh -c`.
     pub fn of<'a>(command: &'a str, args: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         let mut words = vec![command.to_owned()];
@@ -163,7 +198,7 @@ impl OptionValues {
 }
 
 /// The command inside a wrapper. Of any other program it is what follows `--`.
-fn unwrapped(words: &[String]) -> Option<Vec<String>> {
+pub(crate) fn unwrapped(words: &[String]) -> Option<Vec<String>> {
     let (program, arguments) = words.split_first()?;
     let rest = |count: usize| arguments.get(count..).map(<[String]>::to_vec);
     match program_name(program).as_str() {
@@ -198,13 +233,13 @@ fn last_command(line: &str) -> Vec<String> {
     words.skip_while(|word| is_assignment(word) || *word == "exec").map(str::to_owned).collect()
 }
 
-fn is_assignment(word: &str) -> bool {
+pub(crate) fn is_assignment(word: &str) -> bool {
     let is_name = |letter: char| letter == '_' || letter.is_ascii_alphanumeric();
     word.split_once('=').is_some_and(|(name, _)| !name.is_empty() && name.chars().all(is_name))
 }
 
 /// The name of a program without its folder and the endings of Windows.
-fn program_name(program: &str) -> String {
+pub(crate) fn program_name(program: &str) -> String {
     let name = program.rsplit(['/', '\\']).next().unwrap_or(program).to_ascii_lowercase();
     let bare = [".exe", ".cmd", ".bat", ".ps1"].iter().find_map(|end| name.strip_suffix(end));
     bare.map_or(name.clone(), str::to_owned)

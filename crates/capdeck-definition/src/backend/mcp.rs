@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::{is_default, number};
-use crate::{BackendAuth, ChaosConfig, capability_file::ServerToolFilter};
+use crate::{BackendAuth, ChaosConfig, Glob, capability_file::ServerToolFilter};
 
 const CALL_TIMEOUT_MS: u64 = 60_000;
 const TOOL_CACHE_TTL_MS: u64 = 30_000;
@@ -29,6 +29,9 @@ pub struct McpServer {
     /// Environment variables of the started program.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub env: IndexMap<String, String>,
+    /// Environment variables of the host that the program gets too, if they are set; `*` and `?` are wildcards.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pass_env: Vec<Glob>,
     #[schemars(length(min = 1))]
     pub cwd: Option<String>,
     #[schemars(length(min = 1))]
@@ -109,6 +112,7 @@ impl Default for McpServer {
             command: None,
             args: Vec::new(),
             env: IndexMap::new(),
+            pass_env: Vec::new(),
             cwd: None,
             url: None,
             auth: None,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use strum::IntoStaticStr;
 
-use super::{is_default, number};
+use super::number;
 use crate::{BackendAuth, GoogleDiscoveryApi, GraphQlEndpoint, HttpApi, OpenApiEndpoint};
 
 /// How often a request that may be repeated is sent again, where a file does not say.
@@ -25,8 +25,7 @@ pub struct RequestSettings {
     #[schemars(range(min = 1))]
     pub request_timeout_ms: u64,
     /// Which networks requests may go to. `private` also opens private networks and this machine.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub network: NetworkAccess,
+    pub network: Option<NetworkAccess>,
     /// How often a request that may be repeated is sent again after a passing failure. 2 when absent.
     #[schemars(range(min = 0, max = 5))]
     pub retries: Option<u8>,
@@ -44,7 +43,7 @@ pub trait HttpBlock {
     fn outgoing(&self) -> OutgoingSettings {
         let requests = self.requests();
         OutgoingSettings {
-            network: requests.network,
+            network: requests.network.unwrap_or_default(),
             retries: requests.retries.unwrap_or(DEFAULT_RETRIES),
             max_concurrency: requests.max_concurrency.unwrap_or(MAX_CONCURRENCY),
             rate_limit: requests.rate_limit,

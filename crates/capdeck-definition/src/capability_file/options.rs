@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{diagnostic::FileFindings, document::ValueNode};
+use crate::{Glob, diagnostic::FileFindings, document::ValueNode};
 
 /// The `options` mapping.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -22,6 +22,9 @@ pub struct CapabilityFileOptions {
     #[serde(default)]
     pub rules: RuleOptions,
     pub on_install_error: Option<InstallErrorMode>,
+    /// Environment variables that the programs of this file get, if they are set; `*` and `?` are wildcards.
+    #[serde(default)]
+    pub pass_env: Vec<Glob>,
 }
 
 /// How tools are offered to agents.

@@ -106,6 +106,26 @@ pub(super) fn with_servers<'a>(
     tools
 }
 
+impl CapabilityFile {
+    /// The tools that no skill requires and no sub-agent uses, by their qualified names.
+    pub fn unrequired_tools(&self) -> Vec<String> {
+        let of_skills = self.skills.iter().flat_map(|skill| &skill.requires);
+        let references: Vec<&String> =
+            of_skills.chain(self.subagents.iter().flat_map(|one| &one.tools)).collect();
+        let is_required = |tool: &ToolDeclaration| {
+            let name = tool.qualified_name();
+            references.iter().any(|reference| {
+                let is_it = self.tool(reference).is_some_and(|one| one.qualified_name() == name);
+                let is_of_server =
+                    |mcp: &str| self.server(reference).is_some_and(|one| one.id == mcp);
+                is_it || matches!(&tool.kind, ToolKind::Mcp(mcp) if is_of_server(&mcp.server))
+            })
+        };
+        let unrequired = self.tools.iter().filter(|tool| !is_required(tool));
+        unrequired.map(ToolDeclaration::qualified_name).collect()
+    }
+}
+
 /// The names that references are compared with.
 struct KnownNames<'a> {
     file: &'a CapabilityFile,

@@ -3,6 +3,8 @@
 //! There is no shell: what a value holds can never become another word. That is also why a template that needs a shell is
 //! refused rather than run as something else.
 
+use std::{iter::Peekable, str::Chars};
+
 use serde::{Deserialize, Serialize};
 
 /// A command as an author wrote it, and the words it is made of.
@@ -11,6 +13,8 @@ use serde::{Deserialize, Serialize};
 pub struct CommandTemplate {
     text: String,
     words: Vec<CommandWord>,
+    /// Variables that a shell would replace here, and that stay as they are.
+    shell_variables: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,6 +27,8 @@ pub enum CommandPiece {
     Text(String),
     /// The value of this parameter goes here.
     Param(String),
+    /// The person's home folder goes here: `~` at the start of a word, or `$HOME`.
+    Home,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -47,8 +53,9 @@ const SHELLS: [&str; 9] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "p
 impl CommandTemplate {
     /// Splits a text the way a POSIX shell would, and finds the placeholders in its words.
     pub fn parse(text: &str) -> Result<Self, CommandError> {
-        let words: Vec<CommandWord> = split(text)?.iter().map(|word| pieces(word)).collect();
-        let template = Self { text: text.to_owned(), words };
+        let (words, shell_variables) = split(text)?;
+        let words: Vec<CommandWord> = words.iter().map(|word| pieces(word)).collect();
+        let template = Self { text: text.to_owned(), words, shell_variables };
         let program = template.words.first().ok_or(CommandError::Empty)?;
         if program.params().next().is_some() {
             return Err(CommandError::OpenProgram { word: program.to_string() });
@@ -68,6 +75,21 @@ impl CommandTemplate {
 
     pub fn program(&self) -> String {
         self.words.first().map(ToString::to_string).unwrap_or_default()
+    }
+
+    /// The program as it is started by someone with this home folder.
+    pub fn program_at(&self, home: &str) -> String {
+        let pieces = self.words.first().map(|word| word.pieces.as_slice()).unwrap_or_default();
+        let text = |piece: &CommandPiece| match piece {
+            CommandPiece::Home => home.to_owned(),
+            CommandPiece::Text(text) | CommandPiece::Param(text) => text.clone(),
+        };
+        pieces.iter().map(text).collect()
+    }
+
+    /// The variables that a shell would replace, and that are passed on as they are written.
+    pub(crate) fn shell_variables(&self) -> &[String] {
+        &self.shell_variables
     }
 
     /// The parameters in the order of the command; one may repeat.
@@ -96,7 +118,7 @@ impl CommandWord {
     pub fn params(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
             CommandPiece::Param(name) => Some(name.as_str()),
-            CommandPiece::Text(_) => None,
+            CommandPiece::Text(_) | CommandPiece::Home => None,
         })
     }
 
@@ -125,6 +147,7 @@ impl std::fmt::Display for CommandWord {
             match piece {
                 CommandPiece::Text(text) => formatter.write_str(text)?,
                 CommandPiece::Param(name) => write!(formatter, "{{{name}}}")?,
+                CommandPiece::Home => formatter.write_str("~")?,
             }
         }
         Ok(())
@@ -144,9 +167,14 @@ impl From<CommandTemplate> for String {
     }
 }
 
-/// Splits into words: quotes group, a backslash takes the next character as it is.
-fn split(text: &str) -> Result<Vec<String>, CommandError> {
+/// Stands for the home folder between splitting and cutting: no argument of a program can hold it.
+const HOME_MARK: char = '\0';
+
+/// Splits into words: quotes group, a backslash takes the next character as it is. Also the variables that a shell would
+/// replace.
+fn split(text: &str) -> Result<(Vec<String>, Vec<String>), CommandError> {
     let mut words = Vec::new();
+    let mut variables = Vec::new();
     let mut word: Option<String> = None;
     let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
@@ -170,7 +198,7 @@ fn split(text: &str) -> Result<Vec<String>, CommandError> {
                         other => word.extend(['\\', other]),
                     },
                     '`' => return Err(needs_shell("`")),
-                    '$' if letters.peek() == Some(&'(') => return Err(needs_shell("$(")),
+                    '$' => take_variable(&mut letters, word, &mut variables)?,
                     inside => word.push(inside),
                 }
             },
@@ -181,20 +209,72 @@ fn split(text: &str) -> Result<Vec<String>, CommandError> {
             operator @ ('|' | '&' | ';' | '<' | '>' | '`') => {
                 return Err(needs_shell(operator.encode_utf8(&mut [0; 4])));
             }
-            '$' if letters.peek() == Some(&'(') => return Err(needs_shell("$(")),
+            '$' => take_variable(&mut letters, word.get_or_insert_default(), &mut variables)?,
+            '~' if word.is_none()
+                && letters.peek().is_none_or(|next| *next == '/' || next.is_ascii_whitespace()) =>
+            {
+                word.get_or_insert_default().push(HOME_MARK);
+            }
             letter => word.get_or_insert_default().push(letter),
         }
     }
     words.extend(word);
-    Ok(words)
+    Ok((words, variables))
+}
+
+/// What follows a `$`: the home folder, a variable that stays as it is written, or plain text.
+fn take_variable(
+    letters: &mut Peekable<Chars<'_>>,
+    word: &mut String,
+    variables: &mut Vec<String>,
+) -> Result<(), CommandError> {
+    if letters.peek() == Some(&'(') {
+        return Err(needs_shell("$("));
+    }
+    let mut ahead = letters.clone();
+    let is_braced = ahead.next_if_eq(&'{').is_some();
+    let mut name = String::new();
+    while let Some(letter) = ahead.next_if(|next| *next == '_' || next.is_ascii_alphanumeric()) {
+        name.push(letter);
+    }
+    let is_closed = !is_braced || ahead.next_if_eq(&'}').is_some();
+    if name == "HOME" && is_closed {
+        word.push(HOME_MARK);
+        *letters = ahead;
+        return Ok(());
+    }
+    word.push('$');
+    // `${name}` is how some authors write a placeholder, which is seen later.
+    if !is_braced && name.starts_with(|first: char| first == '_' || first.is_ascii_alphabetic()) {
+        variables.push(name);
+    }
+    Ok(())
 }
 
 fn needs_shell(operator: &str) -> CommandError {
     CommandError::NeedsShell { operator: operator.to_owned() }
 }
 
-/// Cuts a word at its placeholders: letters, digits and `_` between braces.
+/// Cuts a word at its placeholders and at the home folder.
 fn pieces(word: &str) -> CommandWord {
+    let mut all = Vec::new();
+    for (index, part) in word.split(HOME_MARK).enumerate() {
+        if index > 0 {
+            all.push(CommandPiece::Home);
+        }
+        if index == 0 || !part.is_empty() {
+            all.extend(placeholders(part));
+        }
+    }
+    // A word that begins with the home folder has no text before it.
+    if all.len() > 1 && all.first() == Some(&CommandPiece::Text(String::new())) {
+        all.remove(0);
+    }
+    CommandWord { pieces: all }
+}
+
+/// Letters, digits and `_` between braces are placeholders.
+fn placeholders(word: &str) -> Vec<CommandPiece> {
     let mut pieces = Vec::new();
     let mut plain = String::new();
     let mut rest = word;
@@ -222,7 +302,7 @@ fn pieces(word: &str) -> CommandWord {
     if !plain.is_empty() || pieces.is_empty() {
         pieces.push(CommandPiece::Text(plain));
     }
-    CommandWord { pieces }
+    pieces
 }
 
 #[cfg(test)]
@@ -252,6 +332,32 @@ mod tests {
         );
         check(r#"x "" ''"#, &[r#"[Text("x")]"#, r#"[Text("")]"#, r#"[Text("")]"#]);
         check(r#"a\ b "q\"\n" \{"#, &[r#"[Text("a b")]"#, r#"[Text("q\"\\n")]"#, r#"[Text("{")]"#]);
+    }
+
+    #[test]
+    fn the_home_folder_is_found_where_a_shell_would_find_it() {
+        check(
+            "~/bin/x ~ a~ \\~/x",
+            &[r#"[Home, Text("/bin/x")]"#, "[Home]", r#"[Text("a~")]"#, r#"[Text("~/x")]"#],
+        );
+        check(
+            r#"x $HOME "${HOME}/a" '$HOME' \$HOME $HOMES"#,
+            &[
+                r#"[Text("x")]"#,
+                "[Home]",
+                r#"[Home, Text("/a")]"#,
+                r#"[Text("$HOME")]"#,
+                r#"[Text("$HOME")]"#,
+                r#"[Text("$HOMES")]"#,
+            ],
+        );
+        check(
+            "x --d=$HOME/{n}",
+            &[r#"[Text("x")]"#, r#"[Text("--d="), Home, Text("/"), Param("n")]"#],
+        );
+        let template = CommandTemplate::parse("~/bin/x $USER '$A' \"$B\" ${c} $1").unwrap();
+        assert_eq!(template.program_at("/home/ada"), "/home/ada/bin/x");
+        assert_eq!(template.shell_variables(), ["USER", "B"]);
     }
 
     #[test]

@@ -5,12 +5,11 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     ALLOW_LEADING_DASH, Backend, CliAction, CliOutputType, CliTools, CmpIntent, CmpParam, CmpTool,
-    CmpType, CommandTemplate, Definition, cmp::intent::tool_name, pattern::holds_reference,
+    CmpType, CommandTemplate, Definition,
+    cmp::{MAX_SUMMARY_LENGTH, intent::tool_name},
+    pattern::holds_reference,
     shape::cmp_files::ManifestFile,
 };
-
-/// The longest summary a manifest may have.
-const MAX_SUMMARY_LENGTH: usize = 100;
 
 /// The two files of a CMP tool.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,58 +1,74 @@
 //! `capability.json`: what a tool does.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use indexmap::IndexMap;
 
 use super::{
     check_keys,
     command::{CommandError, CommandTemplate},
-    matcher, read_shape, values,
+    matcher, values,
 };
 use crate::{
     CmpIntent, CmpParam, CmpType,
     diagnostic::{Diagnostic, FileFindings},
-    document::ValueNode,
+    document::{PathStep, ValueNode, json},
     schema::CMP_CAPABILITY,
-    shape::cmp_files::{CmpCapabilityFile, IntentShape, ParamShape},
+    shape::cmp_files::{IntentShape, ParamShape},
     suggest::{nearest_key, quoted_list},
+    violation,
 };
 
 /// The longest name of a tool that clients accept.
 const MAX_TOOL_NAME_LENGTH: usize = 64;
 
-/// The intents by tool name. `None` means the findings say why they cannot be used.
+/// The intents by tool name. An intent that cannot be used costs itself and not its tool. `None` means that none is left,
+/// or that the file as a whole cannot be read; the findings say why.
 pub(super) fn read_all(
     text: &str,
     findings: &mut FileFindings,
 ) -> Option<IndexMap<String, CmpIntent>> {
-    let (file, root): (CmpCapabilityFile, ValueNode) = read_shape(text, &CMP_CAPABILITY, findings)?;
+    let root = json::parse(text).map_err(|diagnostic| findings.add(diagnostic)).ok()?;
+    let broken = broken_intents(&root, findings)?;
     check_keys(&root, &CMP_CAPABILITY.keys(), findings);
     let list = root.child("intents");
-    if file.intents.is_empty() {
+    let nodes = list.items();
+    if nodes.is_empty() {
         let message = "the tool has no intents";
         let fix = "add one with `patterns` and a `command`";
         findings.at(list.place).error("no-intents", message, fix);
     }
     let mut intents = IndexMap::new();
     let mut numbers = HashMap::new();
-    for (index, shape) in file.intents.into_iter().enumerate() {
-        if let Some(intent) = read_one(shape, list.item(index), findings) {
+    for (index, node) in nodes.iter().enumerate().filter(|(index, _)| !broken.contains(index)) {
+        let mark = findings.mark();
+        let Some(shape) = CMP_CAPABILITY.read::<IntentShape>(node, findings) else { continue };
+        let intent = read_one(shape, node, findings);
+        // A mistyped safety flag is found beside what reads well, and such an intent must not run.
+        if let Some(intent) = intent.filter(|_| !findings.has_error_since(mark, &[BAD_PATTERN])) {
             let name = free_name(&intent, index, &intents, &mut numbers);
             intents.insert(name, intent);
         }
     }
-    // A mistyped safety flag is found beside intents that read well.
-    let is_sound = !findings.has_error_besides(&[BAD_PATTERN, NEEDS_SHELL, SHELL_PLACEHOLDER]);
-    (is_sound && !intents.is_empty()).then_some(intents)
+    (!intents.is_empty()).then_some(intents)
 }
 
-/// The one error that costs a pattern and not the tool.
-const BAD_PATTERN: &str = "bad-pattern";
+/// The intents whose shape is wrong. `None` when something outside of them is.
+fn broken_intents(root: &ValueNode, findings: &mut FileFindings) -> Option<HashSet<usize>> {
+    let mut broken = HashSet::new();
+    let mut is_usable = true;
+    let violations = violation::check(&CMP_CAPABILITY, root);
+    violation::report(violations, findings, |found| match found.steps.as_slice() {
+        [PathStep::Key(key), PathStep::Index(index), ..] if key == "intents" => {
+            broken.insert(*index);
+        }
+        _ => is_usable = false,
+    })?;
+    is_usable.then_some(broken)
+}
 
-/// Errors that cost an intent and not the tool: elsewhere a shell runs these commands, and the others need none.
-const NEEDS_SHELL: &str = "needs-shell";
-const SHELL_PLACEHOLDER: &str = "shell-placeholder";
+/// The one error that costs a pattern and not the intent.
+const BAD_PATTERN: &str = "bad-pattern";
 
 fn read_one(
     shape: IntentShape,
@@ -72,6 +88,13 @@ fn read_one(
     let mut params = read_params(shape.params, node, findings);
     if let (Some(command), Some(params)) = (&command, &mut params) {
         compare_params(command, params, node, findings);
+    }
+    for variable in command.iter().flat_map(CommandTemplate::shell_variables) {
+        findings.at(node.child("command").place).warning(
+            "shell-variable",
+            format!("`${variable}` stays as it is: commands are run without a shell"),
+            "let the program read the variable, or make it a parameter; only `~` and `$HOME` are replaced",
+        );
     }
     let destructive = shape.destructive.unwrap_or(false);
     let (command, params) = (command?, params?);
@@ -119,13 +142,13 @@ fn bad_command(error: &CommandError) -> Diagnostic {
         CommandError::OpenQuote { .. } => ("bad-command", "close the quote"),
         CommandError::LooseBackslash => ("bad-command", "remove the backslash, or double it"),
         CommandError::NeedsShell { .. } => {
-            (NEEDS_SHELL, "quote it if it is meant as text, or put the script into `bin/`")
+            ("needs-shell", "quote it if it is meant as text, or put the script into `bin/`")
         }
         CommandError::OpenProgram { .. } => {
             ("open-program", "write the program, and use placeholders for its arguments only")
         }
         CommandError::ShellScript { .. } => (
-            SHELL_PLACEHOLDER,
+            "shell-placeholder",
             "pass the value as a word of its own: `sh -c 'echo \"$1\"' sh {value}`",
         ),
     };

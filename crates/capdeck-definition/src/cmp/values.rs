@@ -42,8 +42,12 @@ fn coerced(kind: CmpType, value: &Value) -> Option<Value> {
     match (kind, value) {
         (CmpType::String, Value::Number(number)) => Some(Value::String(number.to_string())),
         (CmpType::Integer, Value::String(text)) => {
-            let number: i64 = text.parse().ok()?;
-            (number.to_string() == *text).then(|| number.into())
+            if let Ok(number) = text.parse::<i64>() {
+                return (number.to_string() == *text).then(|| number.into());
+            }
+            // Larger than JSON numbers are here. The schema takes this for an integer; its digits are in the text.
+            let number: f64 = text.parse().ok()?;
+            is_integer_text(text).then(|| json!(number.clamp(f64::MIN, f64::MAX)))
         }
         (CmpType::Number, Value::String(text)) => {
             let number: serde_json::Number = text.parse().ok()?;
@@ -60,6 +64,13 @@ fn coerced(kind: CmpType, value: &Value) -> Option<Value> {
         }
         _ => None,
     }
+}
+
+/// True for the digits of an integer as they are usually written, with no limit to their number.
+pub fn is_integer_text(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let is_plain = digits == "0" || digits.starts_with(|first: char| ('1'..='9').contains(&first));
+    is_plain && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn fits(kind: CmpType, value: &Value) -> bool {
@@ -161,6 +172,7 @@ mod tests {
         for (kind, given, read) in [
             (CmpType::Integer, json!("5"), json!(5)),
             (CmpType::Integer, json!("-5"), json!(-5)),
+            (CmpType::Integer, json!("9223372036854775808"), json!(9_223_372_036_854_775_808.0)),
             (CmpType::Integer, json!("05"), json!("05")),
             (CmpType::Integer, json!("5 "), json!("5 ")),
             (CmpType::Integer, json!("5; rm -rf /"), json!("5; rm -rf /")),

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 use url::{Host, Url};
 
+use super::inputs::check_program;
 use crate::{diagnostic::FileFindings, document::ValueNode, shape::SharedFields};
 
 /// Longer hints are cut.
@@ -37,6 +38,14 @@ pub(crate) fn check_shared(
     check_hint(&mut shared.presentation.use_when, "useWhen", node, findings);
     check_hint(&mut shared.presentation.avoid_when, "avoidWhen", node, findings);
     let setup = &shared.presentation.setup;
+    if let Some(setup) = setup {
+        for (key, steps) in [("commands", &setup.commands), ("verify", &setup.verify)] {
+            for (index, step) in steps.iter().enumerate() {
+                let place = node.child("setup").child(key).item(index).child("command").place;
+                check_program(&step.program.command, place, findings);
+            }
+        }
+    }
     if setup.as_ref().is_some_and(|setup| setup.commands.is_empty() && setup.verify.is_empty()) {
         let message = "`setup` has no steps";
         let fix = "add a step under `commands` or `verify`, or remove `setup`";

@@ -103,6 +103,9 @@ pub(super) fn check_base(url: &str, key: &str, node: &ValueNode, findings: &mut 
     }
 }
 
+/// The code of the warning about a private address that is not opened.
+pub(crate) const PRIVATE_ADDRESS: &str = "private-address";
+
 /// Warns of an address in a private network that the block does not open: no request to it would be made.
 pub(super) fn check_network(api: &impl HttpBlock, node: &ValueNode, findings: &mut FileFindings) {
     if api.outgoing().network == NetworkAccess::Private {
@@ -116,9 +119,9 @@ pub(super) fn check_network(api: &impl HttpBlock, node: &ValueNode, findings: &m
         });
         if is_private {
             findings.at(node.place).warning(
-                "private-address",
+                PRIVATE_ADDRESS,
                 format!("`{address}` is in a private network, and `network` is not `private`"),
-                "add `network: private` if this service is meant to be reached",
+                "if the service is yours, add `network: private` to this block, or to `options` of the deck's config file",
             );
         }
     }

@@ -15,8 +15,8 @@ pub(crate) struct ManifestFile {
     /// The tool's name, unique within its domain.
     #[schemars(length(min = 1, max = 80))]
     pub(crate) name: String,
-    /// What it is for, in one line.
-    #[schemars(length(min = 1, max = 100))]
+    /// What it is for, in one line of at most 100 characters.
+    #[schemars(length(min = 1))]
     pub(crate) summary: String,
     /// The tool's version, such as `1.0.0`.
     #[schemars(length(min = 1))]
@@ -40,8 +40,9 @@ pub(crate) struct ManifestFile {
 }
 
 /// `capability.json`: what a tool does.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, JsonSchema)]
 #[schemars(rename = "Capability")]
+#[expect(dead_code, reason = "only its schema is used: intents are read one by one")]
 pub(crate) struct CmpCapabilityFile {
     pub(crate) intents: Vec<IntentShape>,
 }

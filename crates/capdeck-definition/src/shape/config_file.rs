@@ -6,8 +6,9 @@ use serde::Deserialize;
 
 use super::{DeclaredMap, EntryFields};
 use crate::{
-    ArtifactConfig, CapletSet, CliTools, Exposure, FlowMode, GoogleDiscoveryApi, GraphQlEndpoint,
-    HttpApi, McpServer, NamespaceAliases, OpenApiEndpoint, PinMode, RunConfig, ViewConfig,
+    ArtifactConfig, CapletSet, CliTools, Exposure, FlowMode, Glob, GoogleDiscoveryApi,
+    GraphQlEndpoint, HttpApi, McpServer, NamespaceAliases, NetworkAccess, OpenApiEndpoint, PinMode,
+    RunConfig, ViewConfig,
     definition::id_pattern,
     pattern,
     policy::{PolicyEffect, PolicyRule, RuleCondition},
@@ -125,6 +126,11 @@ pub(crate) struct HostOptions {
     /// The most bytes of a result that an agent is sent; the rest is kept and can be read on.
     #[schemars(range(min = 1024))]
     pub(crate) result_bytes: Option<u64>,
+    /// Environment variables that the programs of this deck get, if they are set; `*` and `?` are wildcards.
+    #[serde(default)]
+    pub(crate) pass_env: Vec<Glob>,
+    /// Which networks the requests of this deck may go to, where a capability does not say.
+    pub(crate) network: Option<NetworkAccess>,
 }
 
 /// One rule of `policy`: exactly one of its keys.

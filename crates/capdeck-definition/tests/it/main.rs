@@ -23,6 +23,7 @@ mod links;
 mod many_entries;
 mod merge;
 mod never_panics;
+mod parsing;
 mod policy;
 mod project;
 mod rendered;

@@ -101,7 +101,8 @@ async fn setting_up_answers_with_signatures_and_allows_the_calls() {
     assert_eq!(received["skills"], json!(["fake"]));
     assert_eq!(received["activeSkills"], json!(["@fake"]));
     let tools = received["tools"].as_array().unwrap();
-    assert!(tools.contains(&json!("fake.forecast(city, days?: number)")), "{tools:?}");
+    let has = |start: &str| tools.iter().any(|tool| tool.as_str().unwrap().starts_with(start));
+    assert!(has("fake.forecast(city, days?"), "{tools:?}");
     assert!(tools.iter().all(|tool| tool.as_str().unwrap().starts_with("fake.")), "{tools:?}");
 
     for name in ["fake.forecast", "fake_forecast", "fake__forecast", "@fake.forecast", "forecast"] {
@@ -118,6 +119,34 @@ async fn setting_up_answers_with_signatures_and_allows_the_calls() {
     assert!(received["tools"].as_array().unwrap().contains(&json!("sayer.say()")), "{received}");
     let answer = call_tool(&session, "say", json!({})).await;
     assert_eq!(answer["structuredContent"]["stdout"], "hi");
+    host.close().await;
+}
+
+/// Signatures of many tools leave out what `describe` shows, and `describe` is not listed here.
+#[tokio::test]
+async fn a_tool_is_described_through_call_tool() {
+    let deck = deck();
+    let host = deck.open();
+    let session = on_demand(&host);
+    let described = call_tool(&session, "describe", json!({"name": "fake.forecast"})).await;
+    assert_eq!(described["structuredContent"]["tool"]["inputSchema"], forecast()["inputSchema"]);
+    assert!(text(&described).contains("Tells the weather"), "{described}");
+    let asked = json!({ "name": "describe", "data": {"name": "fake.nothing"} });
+    let error = call_listed(&session, "call_tool", asked).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::ToolNotFound);
+    host.close().await;
+}
+
+/// A deck's own tool of that name is called.
+#[tokio::test]
+async fn a_tool_called_describe_is_that_tool() {
+    let own = json!({"name": "describe", "inputSchema": {"type": "object"}});
+    let deck = Deck::of(&FakePlan { extra_tools: vec![own], ..FakePlan::default() });
+    let host = deck.open();
+    let session = on_demand(&host);
+    set_up(&session, json!(["@fake"])).await;
+    let answer = call_tool(&session, "describe", json!({"name": "x"})).await;
+    assert_eq!(text(&answer), r#"{"name":"x"}"#);
     host.close().await;
 }
 

@@ -102,6 +102,8 @@ impl PackageRisk {
         if let Ok(block) = serde_json::to_value(&definition.backend) {
             self.note_references(&block);
         }
+        let passed = definition.backend.pass_env().iter();
+        self.secrets.extend(passed.map(|name| name.as_str().to_owned()));
         match &definition.backend {
             Backend::Mcp(server) => {
                 if let Some(command) = &server.command {
@@ -177,7 +179,7 @@ impl PackageRisk {
     fn api(&mut self, api: &impl HttpBlock, addresses: [Option<&str>; 2]) {
         addresses.into_iter().for_each(|address| self.host(address));
         let requests = api.requests();
-        if requests.network == NetworkAccess::Private {
+        if api.outgoing().network == NetworkAccess::Private {
             self.reach.insert("private networks and this machine".to_owned());
         }
         self.auth(Some(&requests.auth));

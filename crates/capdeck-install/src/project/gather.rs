@@ -101,6 +101,7 @@ pub(crate) fn gather(
             });
         }
     }
+    gathering.problems.extend(unrequired_tools(file));
     gathering.plugins(file, providers, &mut content);
     let declared: Vec<_> = file.subagents.iter().map(|one| subagent(one, file, &content)).collect();
     // What the file declares wins over what a plugin brings under the same id.
@@ -343,4 +344,24 @@ fn skill_files(folder: &Path) -> Result<Vec<FolderFile>, SourceError> {
 
 fn one_file(content: Vec<u8>) -> Vec<FolderFile> {
     vec![FolderFile { path: "SKILL.md".to_owned(), content, is_program: false }]
+}
+
+/// How many tools a message names.
+const MAX_NAMED_TOOLS: usize = 6;
+
+/// A warning about tools that no skill leads to.
+fn unrequired_tools(file: &CapabilityFile) -> Option<InstallProblem> {
+    let tools = file.unrequired_tools();
+    let named: Vec<String> =
+        tools.iter().take(MAX_NAMED_TOOLS).map(|name| format!("`{name}`")).collect();
+    let more = match tools.len().saturating_sub(MAX_NAMED_TOOLS) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!tools.is_empty()).then(|| {
+        let message = format!("no skill requires {}{more}", named.join(", "));
+        InstallProblem::warning("unrequired-tools", "tools", message).with_hint(
+            "agents are offered them all the same; name them under `requires` of the skill that uses them, so that setting up the skill is enough",
+        )
+    })
 }

@@ -27,12 +27,16 @@ pub enum AgentEndpoints {
 }
 
 impl AgentEndpoints {
-    /// What the main agent connects to, or a sub-agent with a view of its own.
-    fn launch(&self, view: Option<&str>) -> LaunchTarget {
+    /// What the main agent connects to, or a sub-agent with a view of its own. `file` is where the entry goes: an agent that
+    /// fills in the folder that is open in it may start programs in another one.
+    fn launch(&self, view: Option<&str>, file: &McpFile) -> LaunchTarget {
         match self {
             Self::Program { command } => {
                 let view = view.iter().flat_map(|id| ["--view", id]);
-                let args = ["serve"].into_iter().chain(view).map(str::to_owned).collect();
+                let project = file.project_word();
+                let project = project.iter().flat_map(|word| ["--project", word]);
+                let words = ["serve"].into_iter().chain(view).chain(project);
+                let args = words.map(str::to_owned).collect();
                 LaunchTarget::Program { command: command.clone(), args }
             }
             Self::Host { base_url } => {
@@ -84,7 +88,7 @@ impl<'a> FileComposer<'a> {
                 file,
                 file.servers(),
                 MAIN_KEY,
-                file.entry(&self.endpoints.launch(None)),
+                file.entry(&self.endpoints.launch(None, file)),
             );
             if !file.has_subagent_entries {
                 continue;
@@ -92,7 +96,7 @@ impl<'a> FileComposer<'a> {
             let mut has_some = false;
             for subagent in self.subagents_for(provider).filter(|subagent| subagent.has_view) {
                 has_some = true;
-                let entry = file.entry(&self.endpoints.launch(Some(&subagent.id)));
+                let entry = file.entry(&self.endpoints.launch(Some(&subagent.id), file));
                 self.put_entry(file, file.servers(), &subagent_key(&subagent.id), entry);
             }
             // The main agent leaves the tools of sub-agents to them.
@@ -141,7 +145,7 @@ fn render(
         SubagentForm::Codex => {
             fields.insert("developer_instructions".to_owned(), json!(body));
             if let Some(mcp) = own_server {
-                let entry = mcp.entry(&endpoints.launch(Some(&subagent.id)));
+                let entry = mcp.entry(&endpoints.launch(Some(&subagent.id), mcp));
                 let key = subagent_key(&subagent.id);
                 fields.insert(mcp.servers().to_owned(), json!({ key: entry }));
             }

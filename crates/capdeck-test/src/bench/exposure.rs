@@ -16,8 +16,8 @@ use super::BenchStage;
 use crate::{FakePlan, TestDirs};
 
 pub use figures::{
-    EXPOSURE_BLOCK_END, EXPOSURE_BLOCK_START, ExposureFigures, ExposureRun, SignatureTokens,
-    render_exposure, replace_exposure_block,
+    EXPOSURE_BLOCK_END, EXPOSURE_BLOCK_START, ExposureFigures, ExposureRun, SetupTokens,
+    SignatureTokens, render_exposure, replace_exposure_block,
 };
 
 /// The ways, as a deck names them.
@@ -55,6 +55,10 @@ pub fn measure_exposure(
                 names: all().map(|(id, tool)| count(&names_only(id, tool))).sum(),
                 brief: runs.iter().map(|run| run.signatures).sum(),
                 schemas: all().map(|(_, tool)| count(&tool["inputSchema"].to_string())).sum(),
+            },
+            setup: SetupTokens {
+                ours: runs.iter().map(|run| run.setup).sum(),
+                names_alone: count(&names_alone_answer(&servers)),
             },
             runs: runs.to_vec(),
         }
@@ -94,6 +98,24 @@ fn write_deck<'a>(dirs: &TestDirs, way: &str, entries: impl Iterator<Item = (&'a
     // Asking a person is no part of what is measured.
     let policy = json!([{"allow": {}}]);
     dirs.write_config(&json!({"options": options, "policy": policy, "mcpServers": servers}));
+}
+
+/// An answer of `setup_tools` with the members that CAPA documents and the names alone.
+fn names_alone_answer(servers: &[(&str, Vec<Value>)]) -> String {
+    let ids: Vec<&str> = servers.iter().map(|(id, _)| *id).collect();
+    let tools: Vec<String> = servers
+        .iter()
+        .flat_map(|(id, tools)| tools.iter().map(move |tool| names_only(id, tool)))
+        .collect();
+    let answer = json!({
+        "success": true,
+        "message": format!("{} set up, {} in all, {} tools", ids.len(), ids.len(), tools.len()),
+        "skills": ids,
+        "activeSkills": ids,
+        "tools": tools,
+        "hint": "`call_tool` takes a name and `data`",
+    });
+    answer.to_string()
 }
 
 /// `server.tool(required, optional?)`, without any type.

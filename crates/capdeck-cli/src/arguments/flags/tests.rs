@@ -119,6 +119,13 @@ fn switches() {
 #[test]
 fn lists() {
     check(&["--tags", "a", "--tags", "b,c"], r#"{"tags":["a","b,c"]}"#);
+    check(&["--tags", "a,b"], r#"{"tags":["a","b"]}"#);
+    check(&["--tags=needs work,urgent"], r#"{"tags":["needs work","urgent"]}"#);
+    check(&["--tags", "Hello, world"], r#"{"tags":["Hello, world"]}"#);
+    check(&["--tags", "a,,b"], r#"{"tags":["a,,b"]}"#);
+    check(&["--tags", "https://a.example/b,c"], r#"{"tags":["https://a.example/b,c"]}"#);
+    check(&["--tags", r#"["a,b"]"#], r#"{"tags":["a,b"]}"#);
+    check(&["--tags", "1,2"], r#"{"tags":["1","2"]}"#);
     check(&["--tags", r#"["a", "b"]"#, "--tags=c"], r#"{"tags":["a","b","c"]}"#);
     check(&["--tags", "[draft] x"], r#"{"tags":["[draft] x"]}"#);
     check(&["--tags", "[]"], r#"{"tags":[]}"#);

@@ -1,6 +1,6 @@
 //! `sh GROUP TOOL --help`: a tool's flags with their types, choices and defaults.
 
-use capdeck_host::{ShellCommand, ShellGroup, ShellTool};
+use capdeck_host::{ShellCommand, ShellGroup, ShellTool, estimate_tokens};
 use serde_json::{Value, json};
 
 use crate::{
@@ -13,6 +13,14 @@ use crate::{
 
 /// Columns of the flags, before what they mean.
 const FLAG_COLUMN_WIDTH: usize = 34;
+/// Members of one argument that are shown.
+const MAX_NESTED_FLAGS: usize = 40;
+/// Objects inside one another whose members are shown.
+const MAX_NESTED_DEPTH: usize = 3;
+/// Tokens that the list of one group may cost an agent. Descriptions get shorter, and then go.
+const MAX_GROUP_TOKENS: usize = 900;
+/// How many words of each description are tried, the longest first.
+const DESCRIPTION_WORDS: [usize; 5] = [usize::MAX, 16, 10, 6, 4];
 
 pub(super) fn print_help(tool: &ShellTool, schema: &Value, printer: &Printer) -> CommandResult {
     let ShellTool { command, capability, asks, definition, .. } = tool;
@@ -44,7 +52,9 @@ fn render(tool: &ShellTool, schema: &Value, palette: ColorPalette) -> String {
         text.push_str(&format!("\n{}\n", palette.paint(TextStyle::Strong, "Flags:")));
     }
     for one in parameters.iter() {
-        text.push_str(&entry(&flag(one), &about(one), palette));
+        text.push_str(&entry(&flag(one, ""), &about(one), palette));
+        let mut inside = NestedFlags { palette, room: MAX_NESTED_FLAGS, text: &mut text };
+        inside.add(one, &one.flag(), 1);
     }
     let taken = |name: &str| parameters.iter().any(|one| one.flag() == name || one.name == name);
     // An agent reads this, and must not learn here how to approve its own calls.
@@ -63,11 +73,42 @@ fn render(tool: &ShellTool, schema: &Value, palette: ColorPalette) -> String {
     text
 }
 
+/// The members of objects as flags of their own: `--filter.owner.name`.
+struct NestedFlags<'a> {
+    palette: ColorPalette,
+    /// How many more of one argument are shown.
+    room: usize,
+    text: &'a mut String,
+}
+
+impl NestedFlags<'_> {
+    fn add(&mut self, parameter: &ToolParameter<'_>, path: &str, depth: usize) {
+        // A list of objects is given as JSON.
+        if depth > MAX_NESTED_DEPTH || parameter.is_list() {
+            return;
+        }
+        let members = parameter.members();
+        for member in members.iter() {
+            if self.room == 0 {
+                return;
+            }
+            self.room -= 1;
+            let prefix = format!("{path}.");
+            self.text.push_str(&entry(&flag(member, &prefix), &about(member), self.palette));
+            self.add(member, &format!("{prefix}{}", member.flag()), depth + 1);
+        }
+    }
+}
+
 /// `--labels <string>`, with the signs of lists and switches.
-fn flag(parameter: &ToolParameter<'_>) -> String {
-    let name = parameter.flag();
+fn flag(parameter: &ToolParameter<'_>, prefix: &str) -> String {
+    let name = format!("{prefix}{}", parameter.flag());
     if parameter.is_switch() {
-        return format!("--{name}, --no-{name}");
+        // A member has no negative form.
+        return match prefix {
+            "" => format!("--{name}, --no-{name}"),
+            _ => format!("--{name} <boolean>"),
+        };
     }
     let more = if parameter.is_list() { " …" } else { "" };
     let label = parameter.label();
@@ -82,7 +123,9 @@ fn about(parameter: &ToolParameter<'_>) -> Vec<String> {
     if parameter.is_required {
         notes.push("required".to_owned());
     }
-    if parameter.is_list() {
+    if parameter.takes_commas() {
+        notes.push("may be repeated, or `a,b`".to_owned());
+    } else if parameter.is_list() {
         notes.push("may be repeated".to_owned());
     }
     for (key, words) in [
@@ -164,10 +207,27 @@ pub(super) fn commands(
             printer.note(&format!("`{word}` offers no tools"));
             return;
         }
-        let table = TextTable::new(["TOOL", "DESCRIPTION"], commands, |one| {
-            [cell(&one.command), cell(first_line(&one.description))]
-        });
-        table.print(printer);
+        group_table(commands, |text| estimate_tokens(text) <= MAX_GROUP_TOKENS).print(printer);
         printer.note(&format!("\nsee what one takes with: capdeck sh {word} TOOL --help"));
     })
+}
+
+/// The table with descriptions as long as the list stays small enough, and without any where none fit.
+fn group_table(commands: &[ShellCommand], is_small: impl Fn(&str) -> bool) -> TextTable {
+    let with = |words: usize| {
+        TextTable::new(["TOOL", "DESCRIPTION"], commands, |one| {
+            [cell(&one.command), cell(first_words(&first_line(&one.description), words))]
+        })
+    };
+    let mut tables = DESCRIPTION_WORDS.into_iter().map(with);
+    let fitting = tables.find(|table| is_small(&table.render(ColorPalette::Plain, None)));
+    fitting.unwrap_or_else(|| TextTable::new(["TOOL"], commands, |one| [cell(&one.command)]))
+}
+
+fn first_words(text: &str, most: usize) -> String {
+    let words: Vec<&str> = text.split_whitespace().take(most.saturating_add(1)).collect();
+    match words.get(..most) {
+        Some(shown) if words.len() > most => format!("{}…", shown.join(" ")),
+        _ => words.join(" "),
+    }
 }

@@ -55,7 +55,9 @@ impl<'a> ExposureAgent<'a> {
             }
             "on_demand" => {
                 let skills: Vec<String> = servers.iter().map(|id| format!("@{id}")).collect();
+                let before = self.run.read;
                 let setup = self.tool("setup_tools", &json!({ "skills": skills }));
+                self.run.setup = self.run.read - before;
                 let setup = setup["structuredContent"]["tools"].as_array().into_iter().flatten();
                 self.run.signatures = setup.filter_map(Value::as_str).map(self.count).sum();
             }
