@@ -4,7 +4,10 @@ mod deck;
 mod places;
 mod secrets;
 
-use capdeck_definition::{Backend, Definition};
+use std::collections::BTreeMap;
+
+use capdeck_definition::{Backend, Deck, Definition};
+use capdeck_host::withheld_variables;
 use capdeck_install::{CapletsStore, Migration};
 
 use self::{places::CapletsPlaces, secrets::take_secrets};
@@ -116,13 +119,13 @@ fn differences<'a>(definitions: impl Iterator<Item = &'a Definition>) -> Vec<Str
         ),
         (
             has(|one| matches!(one.backend, Backend::Cli(_))),
-            "commands get only the variables that are safe for every program, and those that their file names",
+            "commands get only the variables that are safe for every program, and those that `passEnv` names",
         ),
         (
             has(|one| {
                 matches!(one.backend, Backend::Http(_) | Backend::OpenApi(_) | Backend::GraphQl(_))
             }),
-            "APIs in private networks are contacted only where the file says `network: private`",
+            "APIs in private networks are contacted only where the file or `options` say `network: private`",
         ),
         (true, "a project's `.caplets` acts once you trust the project: capdeck trust"),
     ];
@@ -130,11 +133,7 @@ fn differences<'a>(definitions: impl Iterator<Item = &'a Definition>) -> Vec<Str
     said.map(|(_, sentence)| sentence.to_owned()).collect()
 }
 
-fn next_steps(
-    places: &CapletsPlaces,
-    scene: &MigrationScene<'_>,
-    deck: &capdeck_definition::Deck,
-) -> Vec<String> {
+fn next_steps(places: &CapletsPlaces, scene: &MigrationScene<'_>, deck: &Deck) -> Vec<String> {
     let mut next = vec!["restart your agents, then test: capdeck check".to_owned()];
     if places.has_daemon(scene) {
         next.push(
@@ -144,5 +143,25 @@ fn next_steps(
     if deck.definitions.iter().any(|one| one.setup.is_some()) {
         next.push("see what has to be set up with: capdeck list".to_owned());
     }
+    next.extend(variables_to_pass(scene, deck));
     next
+}
+
+/// Caplets hands its whole environment on, so its files do not say which variables their programs count on.
+fn variables_to_pass(scene: &MigrationScene<'_>, deck: &Deck) -> Option<String> {
+    let environment = &scene.settings.environment;
+    let withheld = deck.definitions.iter().flat_map(|one| withheld_variables(environment, one));
+    let withheld: BTreeMap<String, String> =
+        withheld.map(|variable| (variable.name, variable.evidence)).collect();
+    let uses: Vec<String> =
+        withheld.iter().map(|(name, evidence)| format!("`{name}` ({evidence})")).collect();
+    let names: Vec<&str> = withheld.keys().map(String::as_str).collect();
+    let reach = if names.len() == 1 { "does" } else { "do" };
+    (!names.is_empty()).then(|| {
+        format!(
+            "{} {reach} not reach programs; if they need it, add `passEnv: [{}]` to `options` of your config",
+            uses.join(", "),
+            names.join(", ")
+        )
+    })
 }

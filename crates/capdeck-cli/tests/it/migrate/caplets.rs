@@ -411,6 +411,24 @@ fn a_path_that_leads_out_of_the_deck_is_named() {
 }
 
 #[test]
+fn variables_that_programs_would_miss_are_proposed() {
+    let dirs = TestDirs::new();
+    dirs.write(
+        "home/.config/caplets/issues.md",
+        "---\nname: Issues\ndescription: Lists issues.\ncliTools:\n  actions:\n    list:\n      command: gh\n      args: [issue, list]\n---\n",
+    );
+    let next = |variable: &str| {
+        let shown = at_home(&dirs).args(["migrate", "caplets", "--dry-run", "--json"]);
+        let answer = shown.env(variable, "canary-token").run().success();
+        assert!(!answer.stdout.contains("canary-token"), "{}", answer.stdout);
+        answer.json()["items"][0]["next"].to_string()
+    };
+    assert!(next("GH_TOKEN").contains("`GH_TOKEN` (`gh`) does not reach programs"));
+    assert!(next("GH_TOKEN").contains("passEnv: [GH_TOKEN]"));
+    assert!(!next("OTHER_TOKEN").contains("passEnv"));
+}
+
+#[test]
 fn what_was_granted_while_the_deck_was_read_in_place_stays_granted() {
     let dirs = TestDirs::new();
     dirs.write("home/.config/caplets/notes.md", counting("Notes", "MINE"));
