@@ -78,7 +78,7 @@ struct AddCommonArgs {
     /// Write to this file.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
-    /// Write to the project's deck instead of your own; an MCP server goes into its `capabilities.yaml` if there is one.
+    /// Write to the project's deck instead of your own.
     #[arg(long, conflicts_with = "output", help_heading = "Output")]
     project_deck: bool,
     /// Replace a file that is already there.

@@ -37,7 +37,7 @@ pub(crate) struct TrustArgs {
     /// Do not ask.
     #[arg(long, short)]
     yes: bool,
-    /// Also let its APIs be in private networks, as `network: private` in its files would. Holds until `capdeck untrust`.
+    /// Also let its APIs be in private networks, until `capdeck untrust`.
     #[arg(long)]
     network: bool,
 }

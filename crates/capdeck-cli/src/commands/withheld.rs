@@ -1,4 +1,4 @@
-//! Variables that a capability's programs seem to use and do not get, as people are told about them.
+//! Variables that a capability's programs seem to use and do not get, as messages name them.
 
 use capdeck_definition::{Definition, SourceLayer};
 use capdeck_host::WithheldVariable;

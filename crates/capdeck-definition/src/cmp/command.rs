@@ -77,7 +77,7 @@ impl CommandTemplate {
         self.words.first().map(ToString::to_string).unwrap_or_default()
     }
 
-    /// The program as it is started by someone with this home folder.
+    /// The program as it is started with this home folder.
     pub fn program_at(&self, home: &str) -> String {
         let pieces = self.words.first().map(|word| word.pieces.as_slice()).unwrap_or_default();
         let text = |piece: &CommandPiece| match piece {
