@@ -138,6 +138,11 @@ impl<Kind: ApiReader> ApiConnection<Kind> {
 impl<Kind: ApiReader> Connection for ApiConnection<Kind> {
     async fn discover(&self, context: &CallContext) -> Result<Discovery, CallError> {
         let fresh = |last: &LoadedApi| last.at.elapsed() < self.time_to_live;
+        // A description is a request like any other, so the API's own timeout bounds it, too.
+        let timeout = context
+            .timeout
+            .map_or(self.endpoint.timeout(), |given| given.min(self.endpoint.timeout()));
+        let context = &CallContext { timeout: Some(timeout), ..context.clone() };
         let api = self.endpoint.bounded("list of tools", context, self.api(fresh)).await?;
         Ok(api.discovery())
     }
@@ -195,6 +200,7 @@ pub(crate) fn answer_schema(body: Value) -> Map<String, Value> {
             "mimeType": {"type": "string"},
             "byteLength": {"type": "integer"},
             "sha256": {"type": "string"},
+            "path": {"type": "string"},
             "error": {"type": "object"},
         },
         "anyOf": [

@@ -2,7 +2,7 @@
 
 pub(crate) mod placeholders;
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use async_trait::async_trait;
 use capdeck_catalog::Discovery;
@@ -189,7 +189,7 @@ pub(crate) fn declare<'a>(name: &'a str, action: &'a CliAction) -> DeclaredTool<
             .unwrap_or_else(|| format!("Run `{}`", action.program.command)),
         hints: Some(&action.text),
         input_schema: action.schemas.input_schema.as_ref(),
-        output_schema: action.schemas.output_schema.as_ref(),
+        output_schema: action.schemas.output_schema.as_ref().map(Cow::Borrowed),
         annotations: action.annotations.map_or(Value::Null, |annotations| json!(annotations)),
         ..DeclaredTool::default()
     }

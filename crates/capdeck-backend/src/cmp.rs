@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod argv_tests;
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use async_trait::async_trait;
 use capdeck_catalog::{Discovery, RawMembers};
@@ -138,7 +138,7 @@ pub(crate) fn discovery(tool: &CmpTool) -> Result<Discovery, CallError> {
             name,
             description: description(intent, plain.first().map(|phrase| phrase.as_str())),
             input_schema: Some(input),
-            output_schema: output.as_ref(),
+            output_schema: output.as_ref().map(Cow::Borrowed),
             annotations: json!({
                 "destructiveHint": intent.destructive,
                 "idempotentHint": intent.idempotent,

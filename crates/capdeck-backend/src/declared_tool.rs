@@ -1,7 +1,7 @@
 //! Tools that a definition declares, and the results of backends that are not MCP
 //! servers.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use capdeck_auth::SecretScrubber;
 use capdeck_catalog::{CONFIRM, Discovery, Tool};
@@ -16,7 +16,7 @@ pub(crate) struct DeclaredTool<'a> {
     pub(crate) description: String,
     pub(crate) hints: Option<&'a ActionText>,
     pub(crate) input_schema: Option<&'a Map<String, Value>>,
-    pub(crate) output_schema: Option<&'a Map<String, Value>>,
+    pub(crate) output_schema: Option<Cow<'a, Map<String, Value>>>,
     pub(crate) annotations: Value,
     /// Phrases it answers to, for the search.
     pub(crate) patterns: Vec<&'a String>,
@@ -63,7 +63,7 @@ impl DeclaredTool<'_> {
         };
         members.insert("inputSchema".into(), schema);
         if let Some(schema) = self.output_schema {
-            members.insert("outputSchema".into(), Value::Object(schema.clone()));
+            members.insert("outputSchema".into(), Value::Object(schema.into_owned()));
         }
         if !self.annotations.is_null() {
             members.insert("annotations".into(), self.annotations);

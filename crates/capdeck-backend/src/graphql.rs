@@ -97,10 +97,10 @@ impl GraphQlReader {
         // Newer servers reject an unknown document with 400 and a reason.
         if !status.is_success() && status.as_u16() != 400 {
             return Err(CallError::new(
-                if matches!(status.as_u16(), 401 | 403) {
-                    ErrorCode::AuthRequired
-                } else {
-                    ErrorCode::ServerUnavailable
+                match status.as_u16() {
+                    401 => ErrorCode::AuthRequired,
+                    403 => ErrorCode::AuthFailed,
+                    _ => ErrorCode::ServerUnavailable,
                 },
                 format!("the schema was not given: HTTP {status}"),
             )

@@ -7,6 +7,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use async_trait::async_trait;
 use capdeck_auth::{AuthHeader, is_transport_header};
 use capdeck_catalog::Discovery;
@@ -21,6 +23,7 @@ use url::Url;
 
 use crate::{
     CallContext, CallError, CallResult, Connection, ToolCall,
+    api_connection::answer_schema,
     arguments::{no_such_tool, read_arguments, scalar_text},
     connect::ResolvedBackend,
     declared_tool::{DeclaredTool, declared_discovery},
@@ -99,13 +102,33 @@ pub(crate) fn declare<'a>(name: &'a str, action: &'a HttpAction) -> DeclaredTool
             .unwrap_or_else(|| format!("{method} {}", action.path)),
         hints: Some(&action.text),
         input_schema: action.schemas.input_schema.as_ref(),
-        output_schema: action.schemas.output_schema.as_ref(),
+        output_schema: action.schemas.output_schema.as_ref().map(result_schema),
         annotations: json!({
             "readOnlyHint": action.method == HttpMethod::Get,
             "destructiveHint": action.method == HttpMethod::Delete,
         }),
         ..DeclaredTool::default()
     }
+}
+
+/// The schema of the whole result. Files describe the body, which is what the API gives.
+fn result_schema(given: &Map<String, Value>) -> Cow<'_, Map<String, Value>> {
+    let properties = given.get("properties").and_then(Value::as_object);
+    let is_whole = match properties {
+        Some(properties) => ["status", "body"].iter().any(|name| properties.contains_key(*name)),
+        None => given.get("type").is_some_and(|kind| kind == "object"),
+    };
+    if is_whole {
+        return Cow::Borrowed(given);
+    }
+    let mut body = given.clone();
+    // References begin at the root.
+    let definitions = ["$defs", "definitions"].map(|key| (key, body.remove(key)));
+    let mut whole = answer_schema(Value::Object(body));
+    for (key, defined) in definitions {
+        whole.extend(defined.map(|defined| (key.to_owned(), defined)));
+    }
+    Cow::Owned(whole)
 }
 
 pub(super) fn build_request(

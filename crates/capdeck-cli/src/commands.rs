@@ -22,6 +22,7 @@ mod remove;
 mod run;
 mod runs;
 mod serve;
+mod setup;
 mod sh;
 mod starter;
 mod tools;
@@ -148,7 +149,7 @@ command_table! {
         Clean(install::CleanArgs) => install::clean,
         Trust(trust::TrustArgs) => trust::trust,
         Untrust(trust::UntrustArgs) => trust::untrust,
-        Setup(trust::SetupArgs) => trust::setup,
+        Setup(setup::SetupArgs) => setup::run,
         Approvals(trust::ApprovalsArgs) => trust::approvals,
         Approve(trust::ApproveArgs) => trust::approve,
         Pins(OptionalSubcommand<pins::PinsCommand>) => pins::PinsCommand::run_or_list,

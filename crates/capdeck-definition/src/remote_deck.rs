@@ -8,7 +8,7 @@ use serde_with::skip_serializing_none;
 
 use crate::{
     Backend, BackendAuth, CapabilityId, Deck, Definition, DefinitionSource, Exposure, McpServer,
-    QuarantinedItem, ShadowingMode, SourceLayer, UsageHints,
+    NamespaceAliases, QuarantinedItem, ShadowingMode, SourceLayer, UsageHints,
 };
 
 /// A capability as its host describes it. Its own endpoint lists its tools.
@@ -47,6 +47,7 @@ impl Deck {
     /// Adds what a running host offers. The remote capability decides what a local one of its id may do: `forbid` replaces
     /// the local one, `allow` is replaced by it, `namespace` keeps both under names of their own.
     pub fn attach(&mut self, remote: &RemoteDeck) -> Vec<IdCollision> {
+        let aliases = self.config.namespace_aliases.clone();
         let mut collisions = Vec::new();
         let mut below = Vec::new();
         let mut above = Vec::new();
@@ -58,15 +59,17 @@ impl Deck {
             }
             match capability.shadowing {
                 ShadowingMode::Allow => below.push(remote.define(capability, id.clone())),
-                ShadowingMode::Namespace if is_local => match self.make_room(remote, id) {
-                    Some(name) => above.push(remote.define(capability, name)),
-                    None => self.quarantined.push(QuarantinedItem {
-                        id: id.to_string(),
-                        source: remote.source(),
-                        reason: "its id is too long to be distinguished from the local one's"
-                            .to_owned(),
-                    }),
-                },
+                ShadowingMode::Namespace if is_local => {
+                    match self.make_room(remote, id, &aliases) {
+                        Some(name) => above.push(remote.define(capability, name)),
+                        None => self.quarantined.push(QuarantinedItem {
+                            id: id.to_string(),
+                            source: remote.source(),
+                            reason: "its id is too long to be distinguished from the local one's"
+                                .to_owned(),
+                        }),
+                    }
+                }
                 ShadowingMode::Forbid | ShadowingMode::Namespace => {
                     above.push(remote.define(capability, id.clone()));
                 }
@@ -79,7 +82,13 @@ impl Deck {
 
     /// Gives local capabilities of this id, and members of sets among them, a name of their own. The answer is the name for
     /// the remote one; `None`, and no local one, when a name would be too long.
-    fn make_room(&mut self, remote: &RemoteDeck, id: &CapabilityId) -> Option<CapabilityId> {
+    fn make_room(
+        &mut self,
+        remote: &RemoteDeck,
+        id: &CapabilityId,
+        aliases: &NamespaceAliases,
+    ) -> Option<CapabilityId> {
+        let local_label = aliases.local.as_deref().unwrap_or("local");
         let mut fits = true;
         let mut moved: Vec<Arc<Definition>> = Vec::with_capacity(self.definitions.len());
         for local in self.definitions.drain(..) {
@@ -89,7 +98,8 @@ impl Deck {
                 continue;
             }
             let mut renamed = Definition::clone(&local);
-            let own = namespaced("local", &local.source.path.display().to_string(), id.as_str());
+            let own =
+                namespaced(local_label, &local.source.path.display().to_string(), id.as_str());
             let name = match local.id.as_str().strip_prefix(id.as_str()) {
                 Some(rest) if is_member => format!("{own}{rest}"),
                 _ => own.clone(),
@@ -105,7 +115,8 @@ impl Deck {
             }
         }
         self.definitions = moved;
-        let name = namespaced("remote", &remote.origin, id.as_str());
+        let label = aliases.upstreams.get(&remote.origin).map_or("remote", String::as_str);
+        let name = namespaced(label, &remote.origin, id.as_str());
         CapabilityId::new(&name).ok().filter(|_| fits)
     }
 }
@@ -215,6 +226,20 @@ mod tests {
         let member =
             deck.definitions.iter().find(|one| one.id.as_str().ends_with("__c__x")).unwrap();
         assert!(member.member_of.as_ref().unwrap().as_str().starts_with("local-"));
+    }
+
+    #[test]
+    fn aliases_are_the_labels_of_names_that_collide() {
+        let mut deck = Deck { definitions: vec![local("c", None)], ..Deck::default() };
+        let aliases = &mut deck.config.namespace_aliases;
+        aliases.local = Some("mine".to_owned());
+        aliases.upstreams.insert("http://deck.example:7717".to_owned(), "team".to_owned());
+        aliases.upstreams.insert("http://other.example".to_owned(), "other".to_owned());
+        deck.attach(&remote(&[("c", ShadowingMode::Namespace)]));
+        let names: Vec<String> = ids(&deck).into_iter().map(|(id, _)| id).collect();
+        let [mine, team] = names.try_into().unwrap();
+        assert!(mine.starts_with("mine-") && mine.ends_with("__c"), "{mine}");
+        assert!(team.starts_with("team-") && team.ends_with("__c"), "{team}");
     }
 
     #[test]

@@ -32,7 +32,7 @@ use crate::{
     client_questions::ClientQuestions,
     consent::{self, ApprovalSource},
     flow::DataFlow,
-    gate, long_result, meta_tools, operations, projection, raw,
+    gate, local_artifacts, long_result, meta_tools, operations, projection, raw,
     spans::CallSpan,
     tasks::{self, TaskCall, TaskHandling},
 };
@@ -180,6 +180,10 @@ async fn make(resolved: &ResolvedCall<'_>, span: Option<&CallSpan>) -> raw::Answ
         fields => projection::apply(fields, host.artifacts(), result).await?,
     };
     host.0.usage.note(&definition.id);
+    let chosen = match session.shares_files && !matches!(definition.backend, Backend::Mcp(_)) {
+        true => local_artifacts::with_paths(host.artifacts(), chosen),
+        false => chosen,
+    };
     let sent = match call.whole {
         true => chosen,
         false => long_result::fit_result(session, config, capability, chosen).await?,

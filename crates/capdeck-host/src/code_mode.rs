@@ -18,9 +18,10 @@ use std::{
 use capdeck_backend::{CallError, ErrorCode};
 use capdeck_catalog::Capability;
 use capdeck_sandbox::{
-    CellRun, RunEnvelope, RunReport, SandboxPool, SandboxSettings, SessionChoice, SessionId,
-    TypeCheck, WorkerCommand,
+    CapabilityDirectory, CellRun, RunEnvelope, RunReport, SandboxPool, SandboxSettings,
+    SessionChoice, SessionId, TypeCheck, WorkerCommand,
 };
+use capdeck_storage::sha256_hex;
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
@@ -149,7 +150,11 @@ async fn start(
         guards.keep(session.as_str(), guard);
     }
     let outcome = match outcome {
-        Ok(report) => Ok(with_stored_logs(session, report).await),
+        Ok(mut report) => {
+            let hash = declaration_hash(&directory.capabilities());
+            report.envelope.meta.declaration_hash = Some(hash);
+            Ok(with_stored_logs(session, report).await)
+        }
         Err(error) => Err(error),
     };
     audit_run(session, &outcome, started);
@@ -218,6 +223,11 @@ fn code_owner(session: &Session) -> String {
         }
         (SessionContinuity::Requests, _) => of_principal,
     }
+}
+
+/// The same for two runs that see the same capabilities, and so may share a session's code.
+pub(crate) fn declaration_hash(capabilities: &[String]) -> String {
+    sha256_hex(json!(capabilities).to_string())
 }
 
 async fn with_stored_logs(session: &Session, mut report: RunReport) -> RunReport {

@@ -42,6 +42,8 @@ mod gate;
 mod health;
 mod host;
 mod journal;
+mod linked_files;
+mod local_artifacts;
 mod long_result;
 mod meta_tools;
 mod observed_shapes;

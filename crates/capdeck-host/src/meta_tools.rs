@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use capdeck_backend::{ArtifactUri, CallError, ErrorCode};
-use capdeck_catalog::{RawMembers, ToolSearchMatch, signature};
+use capdeck_catalog::{Catalog, RawMembers, ToolSearchMatch, signature};
 use capdeck_sandbox::DeckOperation;
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
@@ -110,6 +110,11 @@ async fn search(request: &RequestContext<'_>, arguments: Option<&RawValue>) -> r
     for item in &items {
         let part = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
         text.push_str(&format!("{}\n  {}\n", part("signature"), part("description")));
+        for (key, label) in [("useWhen", "use when"), ("avoidWhen", "avoid when")] {
+            if item.get(key).is_some() {
+                text.push_str(&format!("  {label}: {}\n", part(key)));
+            }
+        }
         if item.get("health").is_some() {
             text.push_str(&format!("  {}\n", part("health")));
         }
@@ -297,21 +302,37 @@ fn search_item(view: &View, hit: &ToolSearchMatch) -> Value {
     let id = hit.capability.as_str();
     let Some(tool) = &hit.tool else {
         let description = view.catalog().get(id).map(|one| one.definition.description.as_str());
-        return json!({
+        let mut item = json!({
             "capability": id,
             "signature": format!("{id} (its tools are not known yet)"),
             "description": shorten(description.unwrap_or_default()),
             "score": hit.score,
         });
+        add_hints(&mut item, view.catalog(), hit);
+        return item;
     };
     let name = view.name_of(id, tool.name());
-    json!({
+    let mut item = json!({
         "name": name,
         "capability": id,
         "signature": signature(&name, tool),
         "description": shorten(&tool.description().unwrap_or_default()),
         "score": hit.score,
-    })
+    });
+    add_hints(&mut item, view.catalog(), hit);
+    item
+}
+
+/// Says when to use what was found and when not: the tool's own hints, else its capability's.
+pub(crate) fn add_hints(item: &mut Value, catalog: &Catalog, hit: &ToolSearchMatch) {
+    let hints = catalog.get(hit.capability.as_str()).map(|one| &one.definition.hints);
+    let own = |key: &str| hit.tool.as_ref().and_then(|tool| tool.text(key));
+    for (key, above) in [
+        ("useWhen", hints.and_then(|hints| hints.use_when.as_ref())),
+        ("avoidWhen", hints.and_then(|hints| hints.avoid_when.as_ref())),
+    ] {
+        raw::put_some(item, key, own(key).or_else(|| above.cloned()));
+    }
 }
 
 fn shorten(text: &str) -> String {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use capdeck_backend::{CallError, ErrorCode};
 use capdeck_catalog::{Capability, Discovery, RawMembers, ToolSearchRequest, compact};
+use capdeck_definition::Backend;
 use capdeck_sandbox::DeckOperation;
 use serde_json::{Map, Value, json, value::RawValue};
 
@@ -16,8 +17,8 @@ pub(crate) use self::{
     wrapper::{call_wrapper, member_name, set_discovery, wrapper_tool},
 };
 use crate::{
-    RequestContext, artifacts, calls, check, forward::forward, listing, observed_shape,
-    page::paginate, projection, raw, report, search,
+    RequestContext, artifacts, calls, check, deck_snapshot::DeckSnapshot, forward::forward,
+    listing, observed_shape, page::paginate, projection, raw, report, search,
 };
 
 /// `tool`, `uri` or `prompt`, with its value.
@@ -39,6 +40,12 @@ impl OperationResult {
             Self::Facts { facts, .. } => raw::text(&facts),
         }
     }
+}
+
+/// The entries of one page: of a search that names no number, and at most.
+struct ListLimits {
+    default: usize,
+    max: usize,
 }
 
 struct CapabilityOperation<'a> {
@@ -148,22 +155,54 @@ impl CapabilityOperation<'_> {
         let deck = self.request.renewed().deck;
         let catalog = deck.catalog();
         search::warm(catalog).await;
-        let config = catalog.config();
-        let max_limit = config.max_search_limit as usize;
-        let limit = self.arguments.limit()?.unwrap_or(config.default_search_limit as usize);
+        let limits = self.limits();
+        let limit = self.arguments.limit()?.unwrap_or(limits.default).min(limits.max);
+        let cursor = self.arguments.optional_text("cursor")?;
         let page = catalog
             .search(&ToolSearchRequest {
                 query,
                 within: Some(self.id()),
-                limit: limit.min(max_limit),
-                cursor: self.arguments.optional_text("cursor")?,
+                limit,
+                cursor,
                 allowed: &|capability| deck.may_see(capability),
             })
             .map_err(|error| CallError::invalid_request(error.to_string()))?;
-        let rows = page.hits.iter().filter_map(|hit| hit.tool.as_deref()).map(compact);
-        let result = self.page(Some(query), rows.collect(), page.next_cursor);
+        let found = page.hits.iter().filter_map(|hit| hit.tool.as_deref());
+        let rows: Vec<Value> = found.map(compact).collect();
+        let (rows, next) = match rows.is_empty() && cursor.is_none() {
+            // Words that no tool has do not hide the tools: the caller sees what there is.
+            true => (self.unmatched_tools(&deck, limit), None),
+            false => (rows, page.next_cursor),
+        };
+        let result = self.page(Some(query), rows, next);
         let text = list_markdown("Tools", &result, "name");
         Ok(OperationResult::facts(result, text))
+    }
+
+    /// The first tools of the capability, those that only read before the others.
+    fn unmatched_tools(&self, deck: &DeckSnapshot<'_>, limit: usize) -> Vec<Value> {
+        let known = deck.catalog().get(self.id()).and_then(|one| one.discovery.clone());
+        let mut tools: Vec<_> = known.iter().flat_map(|known| &known.tools).collect();
+        tools.sort_by_key(|tool| {
+            let is = |hint: &str| tool.annotation(hint) == Some(true);
+            (!is("readOnlyHint"), is("destructiveHint"), tool.name().to_owned())
+        });
+        tools.into_iter().take(limit).map(|tool| compact(tool)).collect()
+    }
+
+    /// How much a list or a search gives. A set has limits of its own, for itself and its members.
+    fn limits(&self) -> ListLimits {
+        let catalog = self.request.deck.catalog();
+        let config = catalog.config();
+        let member_of = self.capability.definition.member_of.as_ref();
+        let set = member_of.and_then(|set| catalog.get(set.as_str()));
+        let backend = &set.unwrap_or(self.capability).definition.backend;
+        let (default, max) = match backend {
+            Backend::Caplets(set) => (set.default_search_limit, set.max_search_limit),
+            _ => (config.default_search_limit, config.max_search_limit),
+        };
+        let max = max.min(config.max_search_limit) as usize;
+        ListLimits { default: (default as usize).min(max), max }
     }
 
     async fn describe_tool(&self) -> Result<OperationResult, CallError> {
@@ -233,8 +272,8 @@ impl CapabilityOperation<'_> {
         rows: impl FnOnce(&Discovery) -> Vec<Value>,
     ) -> Result<OperationResult, CallError> {
         let discovery = self.discovery().await?;
-        let max_limit = self.request.deck.catalog().config().max_search_limit as usize;
-        let limit = self.arguments.limit()?.unwrap_or(max_limit).min(max_limit);
+        let ListLimits { max, .. } = self.limits();
+        let limit = self.arguments.limit()?.unwrap_or(max).min(max);
         let cursor = self.arguments.optional_text("cursor")?;
         let (items, next) = paginate(rows(&discovery), limit, cursor, "this list")?;
         let result = self.page(None, items, next);

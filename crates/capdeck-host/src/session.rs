@@ -40,6 +40,8 @@ pub struct SessionSettings {
     pub continuity: SessionContinuity,
     /// The client's grants. `None` for the person at this machine, who needs none.
     pub access: Option<SharedAccess>,
+    /// True for a client that runs on this machine, and so can open the files of artifacts.
+    pub shares_files: bool,
 }
 
 impl SessionSettings {
@@ -54,6 +56,7 @@ impl SessionSettings {
             tasks: TaskForm::Awaited,
             continuity: SessionContinuity::Connection,
             access: None,
+            shares_files: true,
         }
     }
 }
@@ -91,6 +94,7 @@ pub struct Session {
     pub(crate) continuity: SessionContinuity,
     /// `None` for those who need no grants.
     pub(crate) access: Option<SharedAccess>,
+    pub(crate) shares_files: bool,
     /// Empty for clients with self-contained requests.
     pub(crate) set_up: ActiveSkills,
     pub(crate) known_artifacts: KnownArtifacts,
@@ -109,6 +113,7 @@ impl Host {
             tasks,
             continuity,
             access,
+            shares_files,
         } = settings;
         client.capabilities = forwarded_capabilities(&scope, tasks, &client.capabilities);
         let id: Arc<str> = uuid::Uuid::now_v7().to_string().into();
@@ -141,6 +146,7 @@ impl Host {
             tasks,
             continuity,
             access,
+            shares_files,
             set_up: ActiveSkills::default(),
             known_artifacts: KnownArtifacts::default(),
             mount: match continuity {

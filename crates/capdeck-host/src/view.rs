@@ -231,18 +231,8 @@ impl View {
 
     /// Resolves a listed tool.
     pub fn route(&self, name: &str) -> Option<ToolRoute> {
-        let (searched, set_up) = (!self.searchable.is_empty(), self.offers_setup());
-        match name {
-            "code_mode" if self.offers_code_mode() => {
-                return Some(ToolRoute::Deck(DeckOperation::RunCode));
-            }
-            "search" if searched => return Some(ToolRoute::Deck(DeckOperation::Search)),
-            "describe" if searched => return Some(ToolRoute::Deck(DeckOperation::DescribeTool)),
-            "setup_tools" if set_up => return Some(ToolRoute::Deck(DeckOperation::SetUpTools)),
-            "call_tool" if searched || set_up => {
-                return Some(ToolRoute::Deck(DeckOperation::CallTool));
-            }
-            _ => {}
+        if let Some(operation) = self.deck_operation(name) {
+            return Some(ToolRoute::Deck(operation));
         }
         let owner = self.names().owner(name)?;
         let capability = owner.capability.clone();
@@ -250,6 +240,19 @@ impl View {
         match owner.tool.clone() {
             Some(tool) if self.direct.iter().any(is) => Some(ToolRoute::Tool { capability, tool }),
             None if self.progressive.iter().any(is) => Some(ToolRoute::Wrapper { capability }),
+            _ => None,
+        }
+    }
+
+    /// The listed tool of the deck itself with this name.
+    fn deck_operation(&self, name: &str) -> Option<DeckOperation> {
+        let (searched, set_up) = (!self.searchable.is_empty(), self.offers_setup());
+        match name {
+            "code_mode" if self.offers_code_mode() => Some(DeckOperation::RunCode),
+            "search" if searched => Some(DeckOperation::Search),
+            "describe" if searched => Some(DeckOperation::DescribeTool),
+            "setup_tools" if set_up => Some(DeckOperation::SetUpTools),
+            "call_tool" if searched || set_up => Some(DeckOperation::CallTool),
             _ => None,
         }
     }
@@ -283,7 +286,11 @@ impl View {
             let wrappers = usable()
                 .filter(|capability| capability.definition.member_of.is_none())
                 .map(|capability| capability.definition.id.as_str());
-            NameTable::build(&META_TOOLS, wrappers, tools)
+            // A capability keeps its name where the deck's tool of that name is not listed.
+            let is_taken = |name: &str| name == "capdeck" || self.deck_operation(name).is_some();
+            let reserved: Vec<&str> =
+                META_TOOLS.into_iter().filter(|name| is_taken(name)).collect();
+            NameTable::build(&reserved, wrappers, tools)
         })
     }
 }

@@ -262,7 +262,8 @@ fn tokens() -> Value {
     let encoding = tiktoken::get_encoding("o200k_base").unwrap();
     let ids: Vec<String> = (0..1000).map(|number| format!("capability-{number}")).collect();
     let doc = "Reads and writes things of one kind.";
-    let lines: Vec<CapabilityLine<'_>> = ids.iter().map(|id| CapabilityLine { id, doc }).collect();
+    let lines: Vec<CapabilityLine<'_>> =
+        ids.iter().map(|id| CapabilityLine { id, doc, hints: [None; 2] }).collect();
     let counts = [1, 10, 100, 1000].map(|number| {
         let text = tool_text(lines.get(..number).unwrap(), 600);
         (number.to_string(), json!(encoding.count(&text)))

@@ -94,6 +94,12 @@ impl DeckOperation {
         )
     }
 
+    /// Returns whether the answer is a list of what only MCP servers have.
+    pub const fn lists_of_mcp_server(self) -> bool {
+        self.needs_mcp_server()
+            && !matches!(self, Self::ReadResource | Self::GetPrompt | Self::Complete)
+    }
+
     /// The name in scripts, the name in wrapper tools, and the fields of its arguments.
     const fn facts(self) -> (&'static str, &'static str, &'static [&'static str]) {
         const PAGE: &[&str] = &["limit", "cursor"];

@@ -46,11 +46,14 @@ Search, read the types, then call. Pass `meta.sessionId` as `sessionId` to keep 
 pub struct CapabilityLine<'a> {
     pub id: &'a str,
     pub doc: &'a str,
+    /// When to use it, and when not.
+    pub hints: [Option<&'a str>; 2],
 }
 
 /// Returns the description of the `code_mode` tool within a token budget (an upper bound).
 ///
-/// `lines` are ordered by relevance; as many as possible are named, with their line while there is space.
+/// `lines` are ordered by relevance; as many as possible are named, with their line while there is space, and with their
+/// hints when there is space after that.
 pub fn tool_text(lines: &[CapabilityLine<'_>], budget: usize) -> String {
     let ending = |left: usize| match left {
         0 => String::new(),
@@ -60,23 +63,60 @@ pub fn tool_text(lines: &[CapabilityLine<'_>], budget: usize) -> String {
         left => format!("\n… and {left} more: `caplets.search` finds them."),
     };
     let mut text = format!("{GUIDE}Capabilities:");
-    let mut shown = 0;
+    let mut parts: Vec<String> = Vec::new();
     for line in lines {
         let with_doc = format!("\n- {}{}", line.id, doc_part(line.doc));
         let bare = format!("\n- {}", line.id);
-        let left = lines.len() - shown - 1;
+        let left = lines.len() - parts.len() - 1;
         let fitting = [with_doc, bare]
             .into_iter()
             .find(|part| estimate_tokens(&format!("{text}{part}{}", ending(left))) <= budget);
         let Some(part) = fitting else { break };
         text.push_str(&part);
-        shown += 1;
+        parts.push(part);
     }
-    if shown == 0 {
+    if parts.is_empty() {
         text.truncate(GUIDE.trim_end().len());
     }
-    text.push_str(&ending(lines.len() - shown));
-    text
+    let ending = ending(lines.len() - parts.len());
+    if parts.len() == lines.len() {
+        for (index, line) in lines.iter().enumerate() {
+            add_hints(&mut parts, index, line, |parts| {
+                let text = format!("{GUIDE}Capabilities:{}{ending}", parts.concat());
+                estimate_tokens(&text) <= budget
+            });
+        }
+        if !parts.is_empty() {
+            text = format!("{GUIDE}Capabilities:{}", parts.concat());
+        }
+    }
+    text + &ending
+}
+
+/// Adds the hints of a capability to its line if the whole still fits.
+fn add_hints(
+    parts: &mut [String],
+    index: usize,
+    line: &CapabilityLine<'_>,
+    fits: impl Fn(&[String]) -> bool,
+) {
+    let labels = ["use when", "avoid when"];
+    let hints = labels.into_iter().zip(line.hints).filter_map(|(label, hint)| {
+        Some(format!("; {label} {}", summary_line(hint?, MAX_LINE_LENGTH)))
+    });
+    let hints: String = hints.collect();
+    if hints.is_empty() {
+        return;
+    }
+    let Some(part) = parts.get(index).cloned() else { return };
+    if let Some(place) = parts.get_mut(index) {
+        place.push_str(&hints);
+    }
+    if !fits(parts)
+        && let Some(place) = parts.get_mut(index)
+    {
+        *place = part;
+    }
 }
 
 fn doc_part(doc: &str) -> String {

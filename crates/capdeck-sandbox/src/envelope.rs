@@ -1,5 +1,6 @@
 //! The response of a run: the value or the error, diagnostics, logs and facts; and the full record for the host.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 use serde_with::skip_serializing_none;
@@ -172,6 +173,9 @@ pub enum CodeSeverity {
 pub struct LogEntry {
     pub level: String,
     pub message: String,
+    /// The time by the clock of the script; records of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timestamp: Option<Timestamp>,
 }
 
 #[skip_serializing_none]
@@ -217,6 +221,9 @@ pub struct RunMetadata {
     pub calls: usize,
     pub session_id: Option<SessionId>,
     pub session_status: Option<SessionStatus>,
+    /// Set by the host: the same for two runs that see the same capabilities.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub declaration_hash: Option<String>,
     /// Where the host stores the data to restart after the session has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovery_ref: Option<String>,

@@ -157,6 +157,8 @@ pub(crate) struct CapabilityUse {
     pub(crate) capability: String,
     pub(crate) member: Option<MemberUse>,
     pub(crate) location: CodeLocation,
+    /// True when the code allows for the capability not to exist: it asks first, or catches the error.
+    pub(crate) guarded: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -15,6 +15,7 @@
 pub mod bench;
 mod binary;
 mod capdeck;
+mod case_file;
 pub mod conformance;
 pub mod fake;
 mod fake_api;
@@ -27,6 +28,7 @@ pub mod workflows;
 
 pub use binary::{built_binary, fake_mcp_server, sandbox_worker};
 pub use capdeck::{CapdeckOutput, CapdeckRun, RunningHost};
+pub use case_file::{CaseStep, CaseVerdict, FileCase, difference};
 pub use fake::{FakeEra, FakePlan, RunningFake};
 pub use fake_api::{FakeApi, FakeApiReply, FakeApiRequest};
 pub use fake_launcher::FakeLauncher;

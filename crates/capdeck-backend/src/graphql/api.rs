@@ -1,6 +1,6 @@
 //! A loaded GraphQL API: its tools and their calls.
 
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
 use apollo_compiler::ast::OperationType;
 use async_trait::async_trait;
@@ -136,7 +136,7 @@ impl GraphQlTool<'_> {
             description: self.description.clone(),
             hints: self.configured.map(|configured| &configured.settings.text),
             input_schema: Some(&self.operation.input_schema),
-            output_schema: Some(&self.operation.output_schema),
+            output_schema: Some(Cow::Borrowed(&self.operation.output_schema)),
             annotations: json!({
                 "readOnlyHint": !self.operation.is_mutation,
                 "destructiveHint": self.operation.is_mutation,
@@ -284,7 +284,7 @@ impl QueryTool {
                 "Runs a GraphQL document of your own ({what}). It is checked against the schema first; ask `__type(name: …)` or `__schema` for what there is."
             ),
             input_schema: Some(&self.input_schema),
-            output_schema: Some(&self.output_schema),
+            output_schema: Some(Cow::Borrowed(&self.output_schema)),
             annotations: json!({"readOnlyHint": !mutations, "destructiveHint": mutations}),
             ..DeclaredTool::default()
         }

@@ -130,7 +130,12 @@ impl ApiEndpoint {
         };
         let message = format!("`{id}` {reason} (HTTP {})", status.as_u16());
         let body = self.result_scrubber.text(&words);
-        CallError::new(ErrorCode::AuthRequired, message)
+        // Signing in again helps with 401 only; with 403 the rights are missing.
+        let code = match status {
+            StatusCode::UNAUTHORIZED => ErrorCode::AuthRequired,
+            _ => ErrorCode::AuthFailed,
+        };
+        CallError::new(code, message)
             .hint(self.renewal_hint())
             .data(json!({"status": status.as_u16(), "body": body}))
     }
@@ -148,6 +153,11 @@ impl ApiEndpoint {
             [] => format!("renew the credentials in the `auth` block of `{id}`"),
             renewals => renewals.join("; "),
         }
+    }
+
+    /// The time that the definition gives each request.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
     }
 
     pub(crate) fn auth_headers(&self) -> Result<Vec<AuthHeader>, CallError> {

@@ -3,7 +3,7 @@
 use capdeck_auth::{AuthHeader, Secret};
 use serde_json::{Map, Value, json};
 
-use super::{fill_path, map_body, map_pairs, map_value, *};
+use super::{fill_path, map_body, map_pairs, map_value, result_schema, *};
 use crate::{ErrorCode, http::below};
 
 fn arguments() -> Map<String, Value> {
@@ -177,5 +177,28 @@ fn headers_cannot_be_smuggled_or_overridden() {
         let arguments = json!({"text": "a\r\nX-Admin: yes"}).as_object().unwrap().clone();
         let error = build_request(&base, &action, &auth, &arguments).unwrap_err();
         assert_eq!(error.message, message);
+    }
+}
+
+#[test]
+fn an_output_schema_is_that_of_the_body() {
+    let object = |value: Value| value.as_object().cloned().unwrap();
+    let given = object(json!({
+        "type": "object",
+        "properties": {"pet": {"$ref": "#/$defs/Pet"}},
+        "$defs": {"Pet": {"type": "object"}},
+    }));
+    let whole = result_schema(&given);
+    let body = &whole["anyOf"][0]["properties"]["body"];
+    assert_eq!(body["properties"]["pet"]["$ref"], "#/$defs/Pet");
+    assert_eq!((&body["$defs"], &whole["$defs"]), (&Value::Null, &given["$defs"]));
+    let list = object(json!({"type": "array", "items": {"type": "string"}}));
+    assert_eq!(result_schema(&list)["anyOf"][0]["properties"]["body"], Value::Object(list.clone()));
+    for as_is in [
+        json!({"type": "object"}),
+        json!({"type": "object", "properties": {"status": {"type": "integer"}, "body": {}}}),
+    ] {
+        let as_is = object(as_is);
+        assert_eq!(*result_schema(&as_is), as_is);
     }
 }

@@ -202,3 +202,13 @@ async fn a_call_goes_only_where_the_file_allows_even_if_the_description_says_oth
     closing.await.unwrap();
     assert_ne!(error.code, ErrorCode::Denied, "{error}");
 }
+
+#[tokio::test]
+async fn loading_takes_no_longer_than_a_request_may() {
+    // Connections wait in the queue of the listener, and nothing answers.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut block = api(&format!("http://{}/api.json", silent.local_addr().unwrap()));
+    block["requestTimeoutMs"] = json!(50);
+    let error = tools(&Deck::new(&[]), block).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::ToolCallTimeout, "{error}");
+}

@@ -57,8 +57,11 @@ async fn a_refusal_says_what_to_renew() {
         ),
     ] {
         let error = refused(status, auth.clone()).await;
-        assert_eq!(error.code, ErrorCode::AuthRequired, "{auth}");
-        assert_eq!(error.kind(), ErrorKind::NeedsLogin, "{auth}");
+        let expected = match status {
+            401 => (ErrorCode::AuthRequired, ErrorKind::NeedsLogin),
+            _ => (ErrorCode::AuthFailed, ErrorKind::BackendFailed),
+        };
+        assert_eq!((error.code, error.kind()), expected, "{auth}");
         assert_eq!(
             (error.message.as_str(), error.hint.as_deref()),
             (message, Some(hint)),

@@ -1,26 +1,20 @@
-//! `capdeck trust`, `setup` and `approve`: what a person agrees to.
+//! `capdeck trust` and `approve`: what a person agrees to.
 
 use std::{path::PathBuf, sync::Arc};
 
-use capdeck_catalog::{CapabilityStatus, ProjectTrust};
+use capdeck_catalog::ProjectTrust;
 use capdeck_definition::{Deck, Definition};
-use capdeck_host::{
-    Approval, ApprovalDuration, ApprovalState, SetupEvent, SetupReport, SetupState, StepReport,
-    StepStatus, TrustStore, known_capability,
-};
+use capdeck_host::{Approval, ApprovalDuration, ApprovalState, TrustStore};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use crate::{
     args::GlobalArgs,
     commands::CommandContext,
-    completion::ids,
-    errors::{CommandFailure, CommandResult, ExitStatus},
-    plain_text::{lines, one_line, time},
-    plan::{plan, setup_plan},
-    printer::{ColorPalette, Printer, TextStyle},
-    runtime::{single_thread, stop_signal},
+    errors::{CommandFailure, CommandResult},
+    plain_text::{one_line, time},
+    plan::plan,
+    printer::{ColorPalette, TextStyle},
     settings::CommandSettings,
     table::{TextTable, cell, cell_or, styled},
 };
@@ -160,98 +154,6 @@ pub(crate) fn untrust(args: &UntrustArgs, context: &CommandContext<'_>) -> Comma
     let outcome = json!({ "project": dir, "trusted": false, "wasTrusted": was_trusted });
     let done = if was_trusted { "no longer trusted" } else { "was not trusted" };
     context.printer.answer(&outcome, &format!("{done}: {}", dir.display()))
-}
-
-/// Run the set-up that a capability declares
-///
-/// Needed once for a capability that `capdeck list` shows as hidden because of it. Shows the plan first. Once the checks in it succeed, agents see the capability.
-#[derive(Debug, clap::Args)]
-pub(crate) struct SetupArgs {
-    /// The capability's id.
-    #[arg(value_name = "ID", add = ids())]
-    id: String,
-    /// Approve the plan without being asked.
-    #[arg(long, short)]
-    yes: bool,
-}
-
-pub(crate) fn setup(args: &SetupArgs, context: &CommandContext<'_>) -> CommandResult {
-    let SetupArgs { id, yes } = args;
-    let printer = context.printer;
-    let host = context.open_host()?;
-    let capability = known_capability(&host, id)?;
-    if matches!(capability.status, CapabilityStatus::Untrusted { .. } | CapabilityStatus::Disabled)
-    {
-        // The gate knows the words for it; set-up does not bypass it.
-        host.operator().snapshot().capability(id)?;
-    }
-    let Some(setup) = &capability.definition.setup else {
-        return Err(CommandFailure::request("NO_SETUP", format!("`{id}` declares no set-up"))
-            .hint(format!("it needs none; see: capdeck why {id}")));
-    };
-    let plan = setup_plan(setup);
-    printer.note(&format!("The set-up of {id}:\n  {}\n", plan.join("\n  ")));
-    if !yes {
-        let hint =
-            format!("the person reads the plan above, then runs in a terminal: capdeck setup {id}");
-        let refused =
-            || CommandFailure::request("APPROVAL_NEEDED", "the set-up was not approved").hint(hint);
-        printer.require("Run it?", refused, "nothing was run")?;
-    }
-    let mut progress = None;
-    let mut report_event = |event: SetupEvent<'_>| match event {
-        SetupEvent::Started { index, count, step, .. } => {
-            progress = Some(printer.progress(&format!("{}/{count} {}", index + 1, step.label)));
-        }
-        SetupEvent::Finished { index, count, report } => {
-            progress = None;
-            let mark = match report.status {
-                StepStatus::Done => printer.note_palette.paint(TextStyle::Good, "done"),
-                StepStatus::Failed { .. } => printer.note_palette.paint(TextStyle::Bad, "failed"),
-            };
-            printer.note(&format!("{}/{count} {}: {mark}", index + 1, report.label));
-        }
-    };
-    let report = single_thread()?.block_on(async {
-        let cancel = CancellationToken::new();
-        let outcome = tokio::select! {
-            report = SetupState::run(&host, id, &cancel, &mut report_event) => report.map_err(CommandFailure::from),
-            _ = stop_signal() => Err(CommandFailure::interrupted()),
-        };
-        cancel.cancel();
-        host.close().await;
-        outcome
-    })?;
-    if printer.wants_json() {
-        let succeeded = report.succeeded();
-        printer.json(&json!({ "id": id, "succeeded": succeeded, "report": report }));
-        return Ok(ExitStatus::done_unless(!succeeded));
-    }
-    print_outcome(id, &report, printer)
-}
-
-fn print_outcome(id: &str, report: &SetupReport, printer: &Printer) -> CommandResult {
-    if report.succeeded() {
-        printer.note(&format!("{id} is set up"));
-        return Ok(ExitStatus::Done);
-    }
-    let failed = report.steps.iter().find_map(|step| match &step.status {
-        StepStatus::Failed { reason, hint } => Some((step, reason, hint)),
-        StepStatus::Done => None,
-    });
-    let Some((step, reason, hint)) = failed else {
-        let message = format!("the set-up of `{id}` did not finish");
-        return Err(CommandFailure::request("SETUP_FAILED", message));
-    };
-    let message = format!("the set-up of `{id}` failed at `{}`: {reason}", step.label);
-    let failure = CommandFailure::request("SETUP_FAILED", message).with_details(output(step));
-    Err(CommandFailure { hint: hint.clone(), ..failure })
-}
-
-fn output(step: &StepReport) -> String {
-    let parts = [step.stdout.trim_end(), step.stderr.trim_end()];
-    let shown: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).map(lines).collect();
-    shown.join("\n")
 }
 
 /// List calls that wait for your approval, and what you approved

@@ -22,6 +22,7 @@ mod canary;
 mod canary_apis;
 mod capability_file;
 mod capability_layers;
+mod caplets;
 mod capsule;
 mod capsule_identity;
 mod capsule_storage;

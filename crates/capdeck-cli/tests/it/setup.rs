@@ -90,3 +90,45 @@ fn what_declares_no_set_up_says_so() {
     assert!(finished.stderr.contains("declares no set-up"), "{}", finished.stderr);
     assert_eq!(capdeck(&dirs).args(["setup", "nowhere"]).run().code, Some(1));
 }
+
+#[test]
+fn a_file_with_several_sets_up_each_that_needs_it() {
+    let dirs = TestDirs::new();
+    let child = |name: &str, verify: &str| {
+        let marker = dirs.root().join(name);
+        let marker = marker.display();
+        format!(
+            "  {name}:\n    setup: {{ commands: [{{ label: Make {name}, command: touch, args: ['{marker}'] }}], \
+             verify: [{{ label: Look for {name}, command: '{verify}', args: ['{marker}'] }}] }}\n    \
+             actions: {{ say: {{ command: echo, args: [{name}] }} }}\n"
+        )
+    };
+    let file = |verify: &str| {
+        format!(
+            "---\nname: Suite\ndescription: Several commands in one file.\ncliTools:\n{}{}  \
+             plain:\n    actions: {{ say: {{ command: echo }} }}\n---\n",
+            child("one", "ls"),
+            child("two", verify)
+        )
+    };
+    dirs.write("config/suite.md", file("false"));
+    let failed = run(&dirs, &["setup", "suite", "--yes"]);
+    assert_eq!(failed.code, Some(1));
+    assert!(failed.stderr.contains("suite__one is set up"), "{}", failed.stderr);
+    assert!(failed.stderr.contains("`suite__two` failed at `Look for two`"), "{}", failed.stderr);
+
+    dirs.write("config/suite.md", file("ls"));
+    let unapproved = run(&dirs, &["setup", "suite"]);
+    assert_eq!(unapproved.code, Some(1));
+    for plan in ["The set-up of suite__one:", "The set-up of suite__two:"] {
+        assert!(unapproved.stderr.contains(plan), "{}", unapproved.stderr);
+    }
+    let done = json(&dirs, &["setup", "suite", "--yes"]);
+    assert_eq!((&done["id"], &done["succeeded"]), (&json!("suite"), &json!(true)));
+    let ids: Vec<_> = done["items"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
+    assert_eq!(ids, ["suite__one", "suite__two"]);
+    for name in ["one", "two"] {
+        let said = run(&dirs, &["call", &format!("suite__{name}"), "say"]).success();
+        assert_eq!(said.stdout, format!("{name}\n"));
+    }
+}

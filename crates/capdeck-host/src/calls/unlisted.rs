@@ -9,6 +9,7 @@ use crate::{
     deck_snapshot::{DeckSnapshot, ToolLookup},
     gate, listing,
     pins::declares_its_tools,
+    view::ResolvedName,
 };
 
 /// Resolves a name that no list has: asks backends without a known list, and again the one whose
@@ -23,13 +24,23 @@ pub(super) async fn find_unlisted<'a>(
     if let Some(route) = view.route(name) {
         return Ok(Some((request, route)));
     }
-    let Some((id, tool)) = view.find(name) else { return refuse_unlisted(deck, name) };
+    let found = match ResolvedName::of(&view, name) {
+        // The name of a tool alone would change its meaning with the deck.
+        ResolvedName::Tool(id, tool) if tool != name => Some((id, tool)),
+        ResolvedName::Several(names) => return Err(ambiguous(name, &names)),
+        ResolvedName::Tool(..) | ResolvedName::Unknown { .. } => None,
+    };
+    let Some((id, tool)) = found else { return refuse_unlisted(deck, name) };
     let capability = gate::require_offered(deck, &id, Some(&tool))?;
     let is_direct = || view.direct().iter().any(|one| one.definition.id.as_str() == id);
     match deck.held(&capability, &tool) {
         ToolLookup::Held(error) => return Err(error),
         // A person approved it since the catalog was built.
         ToolLookup::Released => request.host().rebuild(),
+        // Another spelling of a listed tool, such as `drive__drive.files.list` or `drive.files_list`.
+        _ if is_direct() && deck.catalog().tool(&id, &tool).is_some() => {
+            return Ok(Some((request, ToolRoute::Tool { capability: id, tool })));
+        }
         _ if is_direct()
             && capability.discovery.is_some()
             && !declares_its_tools(&capability.definition) =>
@@ -44,6 +55,11 @@ pub(super) async fn find_unlisted<'a>(
         Some(route) => Ok(Some((request, route))),
         None => refuse_unlisted(&request.deck, name),
     }
+}
+
+fn ambiguous(name: &str, names: &[String]) -> CallError {
+    CallError::new(ErrorCode::ToolNotFound, format!("`{name}` may mean several tools"))
+        .hint(format!("use one of: {}", names.join(", ")))
 }
 
 fn refuse_unlisted<T>(deck: &DeckSnapshot<'_>, name: &str) -> Result<Option<T>, CallError> {

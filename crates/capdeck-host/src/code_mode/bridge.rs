@@ -11,6 +11,7 @@ use std::{
 use async_trait::async_trait;
 use capdeck_backend::{CallContext, CallError, CallerHandle, ErrorCode};
 use capdeck_catalog::{Capability, RawMembers};
+use capdeck_definition::BackendKind;
 use capdeck_sandbox::{
     CallFailure, CallHandler, CallRequest, DeckOperation, HandlerResponse, call_text,
 };
@@ -189,6 +190,12 @@ async fn call_handle(
         }
         DeckOperation::DescribeTool => {
             types::describe_tool(&request, capability, &fields).await.map_err(failed)
+        }
+        // A script may ask every capability for its resources; most kinds have none.
+        operation
+            if operation.lists_of_mcp_server() && definition.backend.kind() != BackendKind::Mcp =>
+        {
+            raw::text(&json!({ "items": [] })).map_err(failed)
         }
         operation => {
             let kind = definition.backend.kind();

@@ -134,7 +134,7 @@ fn of_response(mut members: RawMembers, whole: &RawValue) -> ScriptResult {
 }
 
 fn artifact(members: &RawMembers) -> Option<Value> {
-    let keys = ["uri", "filename", "mimeType", "byteLength", "sha256"];
+    let keys = ["uri", "filename", "mimeType", "byteLength", "sha256", "path"];
     members.get("uri")?;
     let known =
         keys.into_iter().filter_map(|key| Some((key.to_owned(), raw::value(members.get(key)?)?)));

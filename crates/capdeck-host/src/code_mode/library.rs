@@ -10,6 +10,7 @@ use super::{bridge::arguments, code_owner, may_code, types::types_of};
 use crate::{
     RequestContext, artifacts,
     journal::read_recovery,
+    meta_tools::add_hints,
     page::OffsetPage,
     raw,
     search::{self, ToolQuery},
@@ -88,7 +89,13 @@ async fn find_tools(request: &RequestContext<'_>, asked: &LibrarySearchArguments
     let LibrarySearchArguments { query, limit, cursor } = asked;
     let query = ToolQuery { words: query, within: None, limit: *limit, cursor: cursor.as_deref() };
     let found = search::find_among(request, query, &may_code).await?;
-    let items: Vec<Value> = found.hits.iter().map(search_item).collect();
+    let deck = request.renewed().deck;
+    let item = |hit| {
+        let mut item = search_item(hit);
+        add_hints(&mut item, deck.catalog(), hit);
+        item
+    };
+    let items: Vec<Value> = found.hits.iter().map(item).collect();
     let mut result = json!({ "items": items, "total": found.total });
     raw::put_some(&mut result, "nextCursor", found.next_cursor.as_ref());
     if !found.entries.is_empty() {

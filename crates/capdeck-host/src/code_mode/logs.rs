@@ -129,10 +129,12 @@ mod tests {
         OffsetPage { cursor: cursor.map(str::to_owned), limit }
     }
 
+    fn entry(message: String) -> LogEntry {
+        LogEntry { level: "log".to_owned(), message, timestamp: None }
+    }
+
     fn entries(count: usize) -> Vec<LogEntry> {
-        let entry =
-            |number| LogEntry { level: "log".to_owned(), message: format!("line {number}") };
-        (0..count).map(entry).collect()
+        (0..count).map(|number| entry(format!("line {number}"))).collect()
     }
 
     #[tokio::test]
@@ -158,9 +160,8 @@ mod tests {
     async fn credentials_are_not_written_down() {
         let folder = tempfile::tempdir().unwrap();
         let store = LogStore::new(folder.path());
-        let message = "sent Authorization: Bearer abc.def.ghi".to_owned();
-        let entry = LogEntry { level: "log".to_owned(), message };
-        let (reference, _) = store.store("me", vec![entry]).await.unwrap();
+        let entries = vec![entry("sent Authorization: Bearer abc.def.ghi".to_owned())];
+        let (reference, _) = store.store("me", entries).await.unwrap();
         let text = fs::read_to_string(store.path(&reference).unwrap()).unwrap();
         assert!(!text.contains("abc.def.ghi"), "{text}");
     }

@@ -29,6 +29,10 @@ pub(crate) fn code_mode_tool(
     let lines = capabilities.iter().map(|capability| CapabilityLine {
         id: capability.definition.id.as_str(),
         doc: &capability.definition.description,
+        hints: {
+            let hints = &capability.definition.hints;
+            [hints.use_when.as_deref(), hints.avoid_when.as_deref()]
+        },
     });
     let lines: Vec<CapabilityLine<'_>> = lines.collect();
     let frame = estimate_tokens(rendered("")?.get());

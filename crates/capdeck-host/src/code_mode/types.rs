@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use capdeck_backend::CallError;
-use capdeck_catalog::{Capability, Tool, argument_list, compact};
-use capdeck_definition::Backend;
+use capdeck_catalog::{Capability, Tool, argument_list, compact, one_line};
+use capdeck_definition::{Backend, UsageHints};
 use capdeck_sandbox::{
     CapabilityDirectory, ToolSchemas, ToolSignature, call_text, tool_types, type_of,
 };
@@ -31,7 +31,7 @@ pub async fn types_of(
     };
     let described: Vec<_> = tools
         .iter()
-        .map(|tool| (tool.name(), tool.description(), script_schemas(&capability, tool)))
+        .map(|tool| (tool.name(), with_hints(tool), script_schemas(&capability, tool)))
         .collect();
     let signatures = described.iter().map(|(name, description, schemas)| ToolSignature {
         name,
@@ -39,7 +39,22 @@ pub async fn types_of(
         input_schema: &schemas.input,
         output_schema: schemas.output.as_ref(),
     });
-    Ok(tool_types(id, &signatures.collect::<Vec<_>>()))
+    let UsageHints { use_when, avoid_when } = &capability.definition.hints;
+    let mut text = String::new();
+    for (label, hint) in [("Use when", use_when), ("Avoid when", avoid_when)] {
+        let hint = hint.as_deref().map(one_line);
+        text.extend(hint.map(|hint| format!("// {label}: {hint}\n")));
+    }
+    Ok(text + &tool_types(id, &signatures.collect::<Vec<_>>()))
+}
+
+/// The description of a tool, after the hints when to use it: they are what a long one must not
+/// cut off.
+fn with_hints(tool: &Tool) -> Option<String> {
+    let hint = |label: &str, key: &str| tool.text(key).map(|hint| format!("{label}: {hint}"));
+    let hints = [hint("Use when", "useWhen"), hint("Avoid when", "avoidWhen")];
+    let parts: Vec<String> = hints.into_iter().flatten().chain(tool.description()).collect();
+    (!parts.is_empty()).then(|| parts.join(". "))
 }
 
 pub(super) async fn describe_tool(

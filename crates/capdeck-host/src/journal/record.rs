@@ -256,8 +256,10 @@ impl RunRecord {
             RunEnd::Error(error) => shown["error"] = clean(json!(error)),
             RunEnd::Nothing => {}
         }
-        let log =
-            |entry: &LogEntry| json!({ "level": entry.level, "message": redacted(&entry.message) });
+        let log = |entry: &LogEntry| {
+            let message = redacted(&entry.message);
+            json!(LogEntry { message, ..entry.clone() })
+        };
         shown["logs"] = self.logs.iter().map(log).collect();
         shown
     }

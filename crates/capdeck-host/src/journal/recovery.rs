@@ -4,15 +4,20 @@
 //! principal that ran the cells can read them.
 
 use capdeck_backend::{CallError, ErrorCode};
+use capdeck_definition::first_letters;
 use capdeck_sandbox::{RunErrorCode, RunReport, SessionChoice, SessionStatus};
 use serde_json::{Value, json};
 
-use super::{RunRecord, RunState, RunStore, record::clean};
-use crate::{RequestContext, durable, page::OffsetPage, redact::redacted};
+use super::{RecordedCall, RunEnd, RunRecord, RunState, RunStore, record::clean};
+use crate::{
+    RequestContext, code_mode::declaration_hash, durable, page::OffsetPage, redact::redacted,
+};
 
 const DEFAULT_PAGE_SIZE: usize = 25;
 
 const MAX_PAGE_SIZE: usize = 100;
+
+const MAX_SUMMARY_LENGTH: usize = 200;
 
 /// The reference for a new session, or for one that is gone while its cells are still recorded.
 pub(super) async fn recovery_ref(
@@ -77,8 +82,31 @@ fn entry(run: &RunRecord) -> Value {
         "runId": run.id,
         "timestamp": run.at,
         "code": redacted(&run.code),
-        "outcome": run.state,
+        "declarationHash": declaration_hash(&run.capabilities),
+        "outcome": outcome(run),
+        "summary": summary(run),
         "diagnostics": clean(json!(run.diagnostics)),
         "recoveryClassification": classification,
     })
+}
+
+fn outcome(run: &RunRecord) -> Value {
+    match &run.end {
+        RunEnd::Error(error) => json!({ "ok": false, "code": error.code.as_str() }),
+        RunEnd::Value(_) | RunEnd::LargeValue { .. } | RunEnd::Nothing => {
+            json!({ "ok": run.state == RunState::Done })
+        }
+    }
+}
+
+/// What the cell did: the tools that it called, or its first line.
+fn summary(run: &RunRecord) -> String {
+    let mut called: Vec<String> = run.calls.iter().map(RecordedCall::target).collect();
+    called.dedup();
+    let state = run.state.as_str();
+    let text = match called.as_slice() {
+        [] => format!("{state}: {}", run.headline()),
+        called => format!("{state}; called {}", called.join(", ")),
+    };
+    first_letters(&text, MAX_SUMMARY_LENGTH)
 }

@@ -37,6 +37,7 @@ impl RunRecord {
         Some(host.session(SessionSettings {
             principal: Principal::named(&self.principal),
             client_name: self.client.clone(),
+            shares_files: false,
             ..SessionSettings::local(scope, client)
         }))
     }

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     CallConsent, CallForm, RequestContext, ToolRequest, artifacts, audit::elapsed_ms, calls,
-    meta_tools::answer_with, raw, view::add_origin,
+    linked_files::linked_files, meta_tools::answer_with, raw, view::add_origin,
 };
 
 /// Runs a wrapper call of the capability `id`. The other members of `outer`, such as answers to
@@ -106,6 +106,21 @@ impl WrapperSubject<'_> {
         meta
     }
 
+    /// The same for the result of a call: whether it failed, and the files that its text links to.
+    fn result_meta(&self, result: &RawValue) -> Value {
+        let mut meta = self.meta();
+        if calls::is_tool_error(result) {
+            meta["status"] = json!("error");
+        }
+        if self.capability.definition.backend.kind() == BackendKind::Mcp {
+            let linked = linked_files(result);
+            if !linked.is_empty() {
+                meta["artifacts"] = Value::Array(linked);
+            }
+        }
+        meta
+    }
+
     /// Turns an MCP response into a tool result: its own members, `_meta.caplets`, and `content`
     /// for the model. Contents of a resource become content; other responses are shown as JSON.
     fn embed(&self, answer: &RawValue) -> Option<Box<RawValue>> {
@@ -124,7 +139,7 @@ impl WrapperSubject<'_> {
     /// The server's own result with `_meta.caplets` added; everything else remains byte for byte.
     fn annotate(&self, result: &RawValue) -> Option<Box<RawValue>> {
         let mut object: RawMembers = raw::parse(result)?;
-        add_origin(&mut object, self.meta());
+        add_origin(&mut object, self.result_meta(result));
         raw::text(&object).ok()
     }
 }

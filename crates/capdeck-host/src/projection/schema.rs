@@ -24,6 +24,10 @@ const TRANSPARENT_KEYWORDS: [&str; 13] = [
     "$dynamicRef",
 ];
 
+/// Those of them whose schemas may only add conditions to a schema that names its members, such as
+/// `{"required": ["uri"]}`.
+const CONDITION_KEYWORDS: [&str; 6] = ["allOf", "anyOf", "oneOf", "if", "then", "else"];
+
 const MEMBER_KEYWORDS: [&str; 4] =
     ["properties", "patternProperties", "additionalProperties", "unevaluatedProperties"];
 
@@ -53,29 +57,36 @@ impl<'a> SchemaCandidates<'a> {
     fn from_schemas(schemas: impl IntoIterator<Item = &'a Value>, root: &'a Value) -> Self {
         let mut places = Self::default();
         let mut seen: HashSet<*const Value> = HashSet::new();
-        let mut waiting: Vec<&Value> = schemas.into_iter().collect();
-        while let Some(schema) = waiting.pop() {
+        // With each schema, whether it only adds conditions to one that names its members.
+        let mut waiting: Vec<(&Value, bool)> =
+            schemas.into_iter().map(|schema| (schema, false)).collect();
+        while let Some((schema, is_condition)) = waiting.pop() {
             if !seen.insert(std::ptr::from_ref(schema)) {
                 continue;
             }
-            if is_open(schema) {
+            if !is_condition && is_open(schema) {
                 places.is_anything = true;
             }
             places.schemas.push(schema);
+            let names_members = is_condition || schema.get("properties").is_some();
             for keyword in TRANSPARENT_KEYWORDS {
+                let adds = names_members && CONDITION_KEYWORDS.contains(&keyword);
                 match schema.get(keyword) {
-                    Some(Value::Array(several)) => waiting.extend(several),
+                    Some(Value::Array(several)) => {
+                        waiting.extend(several.iter().map(|one| (one, adds)));
+                    }
                     Some(Value::String(reference)) => match resolve(root, reference) {
-                        Some(target) => waiting.push(target),
+                        Some(target) => waiting.push((target, false)),
                         // A schema in another document may allow anything.
                         None => places.is_anything = true,
                     },
-                    Some(one) => waiting.push(one),
+                    Some(one) => waiting.push((one, adds)),
                     None => {}
                 }
             }
             let dependent = schema.get("dependentSchemas").and_then(Value::as_object);
-            waiting.extend(dependent.into_iter().flat_map(|schemas| schemas.values()));
+            let dependent = dependent.into_iter().flat_map(|schemas| schemas.values());
+            waiting.extend(dependent.map(|one| (one, names_members)));
         }
         places
     }

@@ -8,8 +8,8 @@ use std::{
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use capdeck_host::{
-    CallError, CapabilityId, Host, RawMembers, Session, SessionScope, artifacts, resources,
-    transparent,
+    CallError, CapabilityId, ClientProfile, Host, RawMembers, Session, SessionScope,
+    SessionSettings, artifacts, resources, transparent,
 };
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
@@ -299,5 +299,24 @@ async fn the_config_says_how_long_they_stay() {
     host.reload();
     assert_eq!(host.artifacts().prune().removed, 0);
     assert_eq!(host.artifacts().clear().removed, 1);
+    host.close().await;
+}
+
+#[tokio::test]
+async fn a_client_on_this_machine_learns_where_the_file_is() {
+    let deck = deck("direct");
+    let host = deck.open();
+    for (shares_files, is_there) in [(true, true), (false, false)] {
+        let session = host.session(SessionSettings {
+            shares_files,
+            ..SessionSettings::local(SessionScope::Operator, ClientProfile::default())
+        });
+        let answer = call(&session, "tools", "lines", json!({})).await.unwrap();
+        let path = answer["structuredContent"]["artifact"]["path"].as_str();
+        assert_eq!(path.is_some(), is_there, "{answer}");
+        if let Some(path) = path {
+            assert!(fs::read_to_string(path).unwrap().ends_with("5000\n"));
+        }
+    }
     host.close().await;
 }

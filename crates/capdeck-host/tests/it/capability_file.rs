@@ -60,6 +60,7 @@ fn in_view(host: &Host, name: &str, exposure: Exposure) -> Arc<Session> {
         tasks: TaskForm::Awaited,
         continuity: SessionContinuity::Connection,
         access: None,
+        shares_files: true,
     })
 }
 

@@ -187,6 +187,7 @@ async fn a_mount_is_the_sessions_own() {
         tasks: TaskForm::Awaited,
         continuity: SessionContinuity::Requests,
         access: None,
+        shares_files: true,
     });
     let refused = call(&alone, "capsules", "capsol_capsules", mount()).await.unwrap();
     assert_eq!(refused["structuredContent"]["error"]["code"], "not_mountable", "{refused}");

@@ -90,6 +90,7 @@ impl ScriptedClient {
             tasks,
             continuity: SessionContinuity::Connection,
             access: None,
+            shares_files: true,
         })
     }
 

@@ -132,6 +132,7 @@ pub(crate) fn agent_with(host: &Host, exposure: Option<Exposure>) -> Arc<Session
         tasks: TaskForm::Awaited,
         continuity: SessionContinuity::Connection,
         access: None,
+        shares_files: true,
     })
 }
 

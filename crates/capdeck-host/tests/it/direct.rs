@@ -283,3 +283,35 @@ fn members(value: Value) -> RawMembers {
     let Value::Object(members) = value else { panic!("an object is needed") };
     members.iter().map(|(key, value)| (key.clone(), raw(value) as Box<RawValue>)).collect()
 }
+
+/// Prompts and skills name tools as other programs list them.
+#[tokio::test]
+async fn other_spellings_of_a_listed_tool_reach_it() {
+    let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
+    let plan = FakePlan {
+        behaviours: false,
+        extra_tools: vec![tool("files.list"), tool("GET /pets/{id}"), tool("list_all")],
+        ..FakePlan::default()
+    };
+    let more =
+        FakePlan { behaviours: false, extra_tools: vec![tool("all")], ..FakePlan::default() };
+    let deck =
+        Deck::new().server("my-api", &plan, json!({})).server("my-api_list", &more, json!({}));
+    let host = deck.open();
+    let session = agent_with(&host, Some(Exposure::Direct));
+    for name in
+        ["my-api__files.list", "my-api__GET /pets/{id}", "my-api.files.list", "my-api_files_list"]
+    {
+        let answer = call_listed(&session, name, json!({"a": 1})).await.unwrap();
+        let answer = answer.unwrap_or_else(|| panic!("`{name}` is not a tool"));
+        assert_eq!(text(&answer), r#"{"a":1}"#, "{name}");
+    }
+    // Two tools may be meant, or the name would mean another tool in another deck.
+    let several = call_listed(&session, "my-api_list_all", json!({})).await.unwrap_err();
+    assert!(several.hint.unwrap().contains("my-api.list_all"), "{}", several.message);
+    for name in ["files.list", "list_all", "my-api__nowhere"] {
+        let unknown = call_listed(&session, name, json!({})).await;
+        assert!(matches!(unknown, Ok(None) | Err(_)), "{name}");
+    }
+    host.close().await;
+}

@@ -48,6 +48,7 @@ fn modern(host: &Host) -> Arc<Session> {
         tasks: TaskForm::Awaited,
         continuity: SessionContinuity::Requests,
         access: None,
+        shares_files: true,
     })
 }
 

@@ -346,9 +346,13 @@ async fn the_cells_of_a_lost_session_can_be_read() {
     let entries = known["entries"].as_array().unwrap();
     let shown: Vec<(&Value, &Value)> =
         entries.iter().map(|one| (&one["outcome"], &one["recoveryClassification"])).collect();
-    let [done, setup, effects] = [json!("done"), json!("setup_like"), json!("side_effecting")];
+    let [done, setup, effects] =
+        [json!({ "ok": true }), json!("setup_like"), json!("side_effecting")];
     assert_eq!(shown, [(&done, &setup), (&done, &effects)], "{known}");
     assert_eq!(entries[0]["code"], "const rate = 3; rate");
+    assert_eq!(entries[0]["summary"], "done: const rate = 3; rate");
+    assert_eq!(entries[1]["summary"], "done; called fake.echo");
+    assert_eq!(entries[0]["declarationHash"], gone["meta"]["declarationHash"]);
     let page = value_of(&session, &read(", limit: 1")).await;
     assert_eq!((&page["entries"][0], &page["nextCursor"]), (&entries[0], &json!("1")));
     let rest = value_of(&session, &read(", cursor: '1'")).await;

@@ -48,6 +48,7 @@ fn client(
         tasks: TaskForm::Awaited,
         continuity,
         access: None,
+        shares_files: true,
     })
 }
 

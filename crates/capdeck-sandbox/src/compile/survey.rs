@@ -6,7 +6,7 @@ use oxc::{
     ast::ast::{
         AccessorProperty, BindingPattern, CallExpression, Decorator, Expression,
         IdentifierReference, ImportExpression, ImportMeta, MemberExpression, Program, Statement,
-        VariableDeclarator,
+        TryStatement, VariableDeclarator,
     },
     ast_visit::{Visit, walk},
     semantic::{Scoping, SymbolFlags, SymbolId},
@@ -39,12 +39,32 @@ pub(super) fn survey<'a>(
     session: &SessionBindings,
 ) -> CellSurvey {
     let found = CellSurvey { uses: Vec::new(), problems: Vec::new() };
-    let mut reader = SurveyVisitor { scoping, lines, session, aliases: HashMap::new(), found };
+    let aliases = HashMap::new();
+    let mut reader =
+        SurveyVisitor { scoping, lines, session, aliases, catching: 0, asks_deck: false, found };
     for statement in &program.body {
         reader.look_at_module(statement);
     }
     reader.visit_program(program);
+    if reader.asks_deck {
+        reader.found.uses.iter_mut().for_each(|used| used.guarded = true);
+    }
     reader.found
+}
+
+/// Whether a use of a handle can tell that there is no such capability.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum UseKind {
+    /// Such as `if (caplets.linear)`, `typeof caplets.linear` or `caplets.linear?.tools()`.
+    Asks,
+    /// Such as `caplets.linear.tools()`.
+    Relies,
+}
+
+impl UseKind {
+    fn of_member(member: &MemberExpression<'_>) -> Self {
+        if member.optional() { Self::Asks } else { Self::Relies }
+    }
 }
 
 struct SurveyVisitor<'s> {
@@ -53,6 +73,10 @@ struct SurveyVisitor<'s> {
     session: &'s SessionBindings,
     /// Constants that hold a handle: `const gh = caplets.github`.
     aliases: HashMap<SymbolId, String>,
+    /// The number of `try` blocks with a `catch` around the current place.
+    catching: usize,
+    /// The cell uses `caplets` as a value, such as in `"linear" in caplets`, and so may ask for any capability.
+    asks_deck: bool,
     found: CellSurvey,
 }
 
@@ -126,9 +150,23 @@ impl SurveyVisitor<'_> {
         Some((capability, at, MemberUse { name, location, tool: None, arguments: None }))
     }
 
-    fn note(&mut self, capability: String, at: Span, member: Option<MemberUse>) {
+    fn note(&mut self, capability: String, at: Span, member: Option<MemberUse>, asks: UseKind) {
         let location = self.lines.at(at.start as usize);
-        self.found.uses.push(CapabilityUse { capability, member, location });
+        let guarded = asks == UseKind::Asks || self.catching > 0;
+        self.found.uses.push(CapabilityUse { capability, member, location, guarded });
+    }
+
+    /// Returns true for `fetch`, also as a member of the global object.
+    fn is_fetch(&self, callee: &Expression<'_>) -> bool {
+        match callee {
+            Expression::Identifier(name) => self.is_global(name, "fetch"),
+            _ => callee.as_member_expression().and_then(named_member).is_some_and(
+                |(object, name, _)| {
+                    name == "fetch"
+                        && matches!(literal::plain(object), Expression::Identifier(global) if self.is_global(global, "globalThis"))
+                },
+            ),
+        }
     }
 }
 
@@ -152,20 +190,21 @@ fn named_member<'e, 'a>(
 
 impl<'a> Visit<'a> for SurveyVisitor<'_> {
     fn visit_call_expression(&mut self, call: &CallExpression<'a>) {
-        if let Expression::Identifier(callee) = literal::plain(&call.callee) {
-            if self.is_global(callee, "fetch") {
-                self.problem(
-                    call.span,
-                    "FETCH_UNAVAILABLE",
-                    "`fetch` is not available in code mode: call a capability, such as `caplets.<id>.callTool(name, args)`",
-                );
-            } else if self.is_global(callee, "require") {
-                self.no_import(call.span);
-            }
+        let callee = literal::plain(&call.callee);
+        if self.is_fetch(callee) {
+            self.problem(
+                call.span,
+                "FETCH_UNAVAILABLE",
+                "`fetch` is not available in code mode: call a capability, such as `caplets.<id>.callTool(name, args)`",
+            );
+        } else if matches!(callee, Expression::Identifier(name) if self.is_global(name, "require"))
+        {
+            self.no_import(call.span);
         }
-        let callee = literal::plain(&call.callee).as_member_expression();
-        let Some((capability, at, mut member)) = callee.and_then(|callee| self.member_use(callee))
-        else {
+        let callee = callee.as_member_expression();
+        let used =
+            callee.and_then(|callee| Some((self.member_use(callee)?, UseKind::of_member(callee))));
+        let Some(((capability, at, mut member), asks)) = used else {
             walk::walk_call_expression(self, call);
             return;
         };
@@ -177,17 +216,31 @@ impl<'a> Visit<'a> for SurveyVisitor<'_> {
         // No argument counts as an empty object.
         let literals = arguments.next().unwrap_or_else(|| Some(serde_json::json!({})));
         member.arguments = literals.map(|arguments| arguments.to_string());
-        self.note(capability, at, Some(member));
+        self.note(capability, at, Some(member), asks);
         self.visit_arguments(&call.arguments);
     }
 
     fn visit_member_expression(&mut self, member: &MemberExpression<'a>) {
+        let asks = UseKind::of_member(member);
         if let Some((capability, at, member)) = self.member_use(member) {
-            self.note(capability, at, Some(member));
+            self.note(capability, at, Some(member), asks);
         } else if let Some((capability, at)) = self.named_capability(member) {
-            self.note(capability, at, None);
-        } else {
+            self.note(capability, at, None, UseKind::Asks);
+        } else if !named_member(member).is_some_and(|(object, ..)| self.is_caplets(object)) {
             walk::walk_member_expression(self, member);
+        }
+    }
+
+    fn visit_try_statement(&mut self, statement: &TryStatement<'a>) {
+        let catches = usize::from(statement.handler.is_some());
+        self.catching += catches;
+        self.visit_block_statement(&statement.block);
+        self.catching -= catches;
+        if let Some(handler) = &statement.handler {
+            self.visit_catch_clause(handler);
+        }
+        if let Some(finalizer) = &statement.finalizer {
+            self.visit_block_statement(finalizer);
         }
     }
 
@@ -199,7 +252,7 @@ impl<'a> Visit<'a> for SurveyVisitor<'_> {
             && let Some((capability, at)) = self.capability(init)
         {
             self.aliases.insert(symbol, capability.clone());
-            self.note(capability, at, None);
+            self.note(capability, at, None, UseKind::Relies);
             return;
         }
         walk::walk_variable_declarator(self, declarator);
@@ -209,6 +262,11 @@ impl<'a> Visit<'a> for SurveyVisitor<'_> {
         let Some(reference) = identifier.reference_id.get() else { return };
         let reference = self.scoping.get_reference(reference);
         if !reference.is_write() {
+            let alias = reference.symbol_id().and_then(|symbol| self.aliases.get(&symbol));
+            if let Some(capability) = alias.cloned() {
+                self.note(capability, identifier.span, None, UseKind::Asks);
+            }
+            self.asks_deck |= self.is_global(identifier, "caplets");
             return;
         }
         let is_constant = match reference.symbol_id() {

@@ -129,7 +129,7 @@ mod tests {
         let (name, tool) = (name.to_owned(), tool.map(str::to_owned));
         let location = CodeLocation { line: 1, column: 1 };
         let member = Some(MemberUse { name, location, tool, arguments: None });
-        CapabilityUse { capability: capability.to_owned(), member, location }
+        CapabilityUse { capability: capability.to_owned(), member, location, guarded: false }
     }
 
     #[test]

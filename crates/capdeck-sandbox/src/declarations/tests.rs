@@ -115,6 +115,7 @@ fn the_tools_text_costs_the_same_with_any_number_of_capabilities() {
         .map(|id| CapabilityLine {
             id,
             doc: "Reads and writes things of one kind. And more that nobody needs to know.",
+            hints: [None; 2],
         })
         .collect();
     for number in [0, 1, 10, 100, 1000] {
@@ -135,6 +136,21 @@ fn the_tools_text_costs_the_same_with_any_number_of_capabilities() {
             .ends_with("1000 capabilities: `Object.keys(caplets)` or `caplets.search` finds them."),
         "{tight}"
     );
+}
+
+#[test]
+fn hints_are_shown_where_the_budget_has_room_for_them() {
+    let hints = [Some("Things are asked about.\nOr bought."), Some("People are asked about.")];
+    let lines = [
+        CapabilityLine { id: "things", doc: "Things.", hints },
+        CapabilityLine { id: "more", doc: "More.", hints: [None; 2] },
+    ];
+    let text = tool_text(&lines, 600);
+    let hinted = "\n- things: Things.; use when Things are asked about. Or bought.; avoid when People are asked about.\n- more: More.";
+    assert!(text.ends_with(hinted), "{text}");
+    let least = estimate_tokens(&tool_text(&lines, 600)) - 5;
+    let tight = tool_text(&lines, least);
+    assert!(tight.ends_with("\n- things: Things.\n- more: More."), "{tight}");
 }
 
 /// Each definition is a list of the next. The last ones exceed the nesting limit.

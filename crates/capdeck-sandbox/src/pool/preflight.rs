@@ -26,6 +26,11 @@ pub(super) fn problems(
             break;
         }
         if !known.contains(&used.capability) {
+            // Code that asks for a capability first runs also without it.
+            let asks = |one: &CapabilityUse| one.guarded && one.capability == used.capability;
+            if uses.iter().any(asks) {
+                continue;
+            }
             let near = nearest(&used.capability, known.iter().map(String::as_str));
             let near = near.map(|id| format!("caplets{}", member_of(id)));
             let message = unknown("capability", &used.capability, None, near);
@@ -110,7 +115,8 @@ fn member_problems(
         }
         return argument_problems(id, name, member, directory);
     }
-    match &member.tool {
+    // These never throw: the script gets the failure as a result, and may expect it.
+    let mut found = match &member.tool {
         Some(tool) if !has_tool(tool) => {
             let near = nearest(tool, tool_names()).map(|near| Value::from(near).to_string());
             problem("UNKNOWN_TOOL", unknown("tool", tool, Some(id), near))
@@ -119,7 +125,9 @@ fn member_problems(
             argument_problems(id, tool, member, directory)
         }
         _ => Vec::new(),
-    }
+    };
+    found.iter_mut().for_each(|problem| problem.severity = CodeSeverity::Warning);
+    found
 }
 
 fn argument_problems(

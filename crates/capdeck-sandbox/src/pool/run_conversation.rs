@@ -221,8 +221,11 @@ impl<'a> RunConversation<'a> {
     ) -> io::Result<()> {
         let mut problems = preflight::problems(uses, self.services.directory);
         let mut types = Vec::new();
+        let blocks = |problems: &[CodeDiagnostic]| {
+            problems.iter().any(|problem| problem.severity == CodeSeverity::Error)
+        };
         if let Some(session) = session
-            && problems.is_empty()
+            && !blocks(&problems)
         {
             let directory = self.services.directory;
             let request = CheckRequest {
@@ -231,13 +234,15 @@ impl<'a> RunConversation<'a> {
                 session: session.declarations,
             };
             let checked = self.services.checker.check(request).await;
-            (problems, types) = preflight::of_types(checked, self.run.check);
+            let (of_types, inferred) = preflight::of_types(checked, self.run.check);
+            problems.extend(of_types);
+            types = inferred;
             // The type check does not count, and the first one is slow.
             self.deadline = Instant::now() + self.timeout + self.grace;
         }
-        let blocks = problems.iter().any(|problem| problem.severity == CodeSeverity::Error);
+        let is_refused = blocks(&problems);
         self.ending.diagnostics = problems;
-        let answer = if blocks { HostMessage::Refuse } else { HostMessage::Proceed(types) };
+        let answer = if is_refused { HostMessage::Refuse } else { HostMessage::Proceed(types) };
         worker.queue(&answer)
     }
 
@@ -345,7 +350,8 @@ impl<'a> RunConversation<'a> {
             Ok(value) => Ok(value.unwrap_or_else(|| RawValue::NULL.to_owned())),
             Err(mut error) => {
                 // Diagnostics of the host come first.
-                if let Some(first) = self.ending.diagnostics.first()
+                let blocking = |one: &&CodeDiagnostic| one.severity == CodeSeverity::Error;
+                if let Some(first) = self.ending.diagnostics.iter().find(blocking)
                     && error.code == RunErrorCode::DiagnosticBlocked
                 {
                     error.message.clone_from(&first.message);

@@ -7,6 +7,7 @@ use std::{
     rc::Rc,
 };
 
+use jiff::Timestamp;
 use serde_json::value::RawValue;
 
 use super::{
@@ -73,11 +74,13 @@ impl WorkerContext {
         let admitted = {
             let mut run = self.run();
             let most = run.limits.log_bytes;
-            run.logs.admit(message.len(), most)
+            let at = run.clock.now_ms();
+            run.logs.admit(message.len(), most).then_some(at)
         };
-        if admitted {
+        if let Some(at) = admitted {
+            let entry = LogEntry { level, message, timestamp: log_time(at) };
             // A broken pipe ends the run soon.
-            let _host_gone = self.channel().send(&WorkerMessage::Log(LogEntry { level, message }));
+            let _host_gone = self.channel().send(&WorkerMessage::Log(entry));
         }
     }
 
@@ -93,6 +96,12 @@ impl WorkerContext {
             self.channel().send(&frame)?;
         }
     }
+}
+
+/// The time of a log entry by the clock of the script, which a replay repeats.
+fn log_time(ms: f64) -> Option<Timestamp> {
+    #[expect(clippy::cast_possible_truncation, reason = "the clock counts whole milliseconds")]
+    Timestamp::from_millisecond(ms as i64).ok()
 }
 
 impl CellState {

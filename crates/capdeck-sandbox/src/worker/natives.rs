@@ -15,6 +15,9 @@ use url::{Url, form_urlencoded};
 use super::context::WorkerContext;
 use crate::DeckOperation;
 
+/// A function that returns the stream classes.
+const STREAMS: &str = include_str!("prelude/streams.js");
+
 /// Padding is optional, as in browsers.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
@@ -27,6 +30,8 @@ pub(super) fn object<'js>(ctx: &Ctx<'js>, shared: &WorkerContext) -> Result<Obje
     time(ctx, &host, shared)?;
     text(ctx, &host)?;
     addresses(ctx, &host)?;
+    let streams = |ctx: Ctx<'js>| ctx.eval::<Function<'js>, _>(STREAMS);
+    host.set("streams", Function::new(ctx.clone(), streams)?)?;
     Ok(host)
 }
 

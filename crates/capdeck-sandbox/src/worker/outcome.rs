@@ -77,9 +77,6 @@ impl ThrownError {
             "limit" => RunError::new(RunErrorCode::Limit, self.message),
             "forbidden" => RunError::new(RunErrorCode::ForbiddenGlobal, self.message),
             "call" => RunError::new(RunErrorCode::Bridge, self.message),
-            "capability" => RunError::new(RunErrorCode::TypeError, self.message).hint(
-                "`Object.keys(caplets)` lists them, `await caplets.search(\"…\")` searches them",
-            ),
             "method" => RunError::new(RunErrorCode::TypeError, self.message).hint(method_list()),
             "thrown" => RunError::new(
                 RunErrorCode::Script,

@@ -1,81 +1,26 @@
 //! The cell suite: lists of cells and what the envelope of each must hold.
 //!
-//! A file in `cells/` holds cases. `## name` starts one, `=> {…}` ends a cell with what its envelope must contain, and cells of
-//! one case share a session. In an expectation `"~text"` means any text that contains `text`, `"*"` for anything,
-//! and objects may have more members than are named.
+//! A file in `cells/` holds cases in the form of [`FileCase`]; cells of one case share a session.
 
-use std::{fs, path::Path, time::Duration};
+use std::{path::Path, time::Duration};
 
 use capdeck_sandbox::{CellRun, SessionId, TypeCheck};
+use capdeck_test::{CaseStep, FileCase, difference};
 use serde_json::Value;
 
 use crate::support::{envelope, pool, run};
-
-struct Case {
-    name: String,
-    cells: Vec<(String, Value)>,
-}
-
-fn cases(file: &str) -> Vec<Case> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/cells").join(file);
-    let text = fs::read_to_string(path).unwrap();
-    let mut cases: Vec<Case> = Vec::new();
-    let mut code = String::new();
-    for line in text.lines() {
-        if let Some(name) = line.strip_prefix("## ") {
-            assert!(code.trim().is_empty(), "code without `=>` before `{name}`");
-            code.clear();
-            cases.push(Case { name: name.to_owned(), cells: Vec::new() });
-        } else if let Some(expected) = line.strip_prefix("=> ") {
-            let expected = serde_json::from_str(expected)
-                .unwrap_or_else(|error| panic!("{expected}: {error}"));
-            let case = cases.last_mut().unwrap();
-            case.cells.push((std::mem::take(&mut code), expected));
-        } else {
-            code.push_str(line);
-            code.push('\n');
-        }
-    }
-    cases
-}
-
-/// Where an envelope differs from what is expected.
-fn difference(expected: &Value, actual: &Value, path: &str) -> Option<String> {
-    let differs = || Some(format!("{path}: expected {expected}, got {actual}"));
-    match (expected, actual) {
-        (Value::String(wanted), _) if wanted == "*" => None,
-        (Value::String(wanted), Value::String(text)) => match wanted.strip_prefix('~') {
-            Some(part) if text.contains(part) => None,
-            None if wanted == text => None,
-            _ => differs(),
-        },
-        (Value::Object(wanted), Value::Object(members)) => {
-            wanted.iter().find_map(|(name, wanted)| {
-                let actual = members.get(name).unwrap_or(&Value::Null);
-                difference(wanted, actual, &format!("{path}.{name}"))
-            })
-        }
-        (Value::Array(wanted), Value::Array(items)) if wanted.len() == items.len() => {
-            let pairs = wanted.iter().zip(items).enumerate();
-            pairs.into_iter().find_map(|(index, (wanted, actual))| {
-                difference(wanted, actual, &format!("{path}[{index}]"))
-            })
-        }
-        _ if expected == actual => None,
-        _ => differs(),
-    }
-}
 
 /// Runs every case of a file and reports all that differ.
 async fn check(file: &str, types: TypeCheck) {
     let pool = pool();
     let mut failures = Vec::new();
-    let cases = cases(file);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/cells");
+    let cases = FileCase::read(folder.join(file));
     assert!(cases.len() > 5, "{file} has too few cases");
     for case in &cases {
         let mut session: Option<SessionId> = None;
-        for (index, (code, expected)) in case.cells.iter().enumerate() {
-            let mut next = CellRun::new(code.trim_end());
+        for (index, CaseStep { asked, expected }) in case.steps.iter().enumerate() {
+            let mut next = CellRun::new(asked.as_str());
             next.timeout = Some(Duration::from_secs(20));
             next.check = types;
             if let Some(id) = &session {
@@ -86,7 +31,7 @@ async fn check(file: &str, types: TypeCheck) {
                 session.clone_from(&report.envelope.meta.session_id);
             }
             let actual = envelope(&report);
-            if let Some(difference) = difference(expected, &actual, "") {
+            if let Some(difference) = difference(expected, &actual) {
                 failures.push(format!(
                     "{} cell {}: {difference}\n  {}",
                     case.name,

@@ -104,8 +104,10 @@ impl McpService {
             (None, Some(sender)) => Principal::named(&sender.0),
             (None, None) => Principal::local(),
         };
-        let name =
-            hello.extensions.get::<RequestActor>().and_then(|one| one.name(principal.as_str()));
+        let actor = hello.extensions.get::<RequestActor>();
+        let name = actor.and_then(|one| one.name(principal.as_str()));
+        // Requests over HTTP have an actor; the client may be on another machine or in a container.
+        let shares_files = actor.is_none();
         let principal = principal.shown_as(name.as_deref());
         let session = self.host.session(SessionSettings {
             scope: self.scope.clone(),
@@ -123,6 +125,7 @@ impl McpService {
                 Era::Modern => SessionContinuity::Requests,
             },
             access,
+            shares_files,
         });
         match &self.scope {
             SessionScope::Transparent(id) => TransparentSession::open(id.clone(), session, streams),

@@ -142,5 +142,6 @@ pub(crate) fn guest_at(host: &Host, book: &Arc<Book>, scope: SessionScope) -> Ar
         tasks: TaskForm::Awaited,
         continuity: SessionContinuity::Connection,
         access: Some(book.source()),
+        shares_files: false,
     })
 }

@@ -135,6 +135,32 @@ declare class Blob {
   arrayBuffer(): Promise<ArrayBuffer>;
   bytes(): Promise<Uint8Array>;
   slice(start?: number, end?: number, type?: string): Blob;
+  stream(): ReadableStream<Uint8Array>;
+}
+interface QueuingStrategy { highWaterMark?: number; size?(chunk: any): number }
+declare class ReadableStream<T = any> {
+  constructor(source?: { start?(controller: any): any; pull?(controller: any): any; cancel?(reason?: any): any }, strategy?: QueuingStrategy);
+  static from<T>(items: Iterable<T> | AsyncIterable<T>): ReadableStream<T>;
+  readonly locked: boolean;
+  cancel(reason?: any): Promise<void>;
+  getReader(): { readonly closed: Promise<void>; read(): Promise<{ value: T; done: boolean }>; cancel(reason?: any): Promise<void>; releaseLock(): void };
+  tee(): [ReadableStream<T>, ReadableStream<T>];
+  pipeTo(target: WritableStream, options?: { preventClose?: boolean; preventAbort?: boolean; preventCancel?: boolean; signal?: AbortSignal }): Promise<void>;
+  pipeThrough<U>(pair: { readable: ReadableStream<U>; writable: WritableStream }, options?: object): ReadableStream<U>;
+  values(options?: { preventCancel?: boolean }): AsyncIterableIterator<T>;
+  [Symbol.asyncIterator](): AsyncIterableIterator<T>;
+}
+declare class WritableStream<T = any> {
+  constructor(sink?: { start?(controller: any): any; write?(chunk: T, controller: any): any; close?(): any; abort?(reason?: any): any }, strategy?: QueuingStrategy);
+  readonly locked: boolean;
+  close(): Promise<void>;
+  abort(reason?: any): Promise<void>;
+  getWriter(): { readonly closed: Promise<void>; readonly ready: Promise<void>; readonly desiredSize: number | null; write(chunk: T): Promise<void>; close(): Promise<void>; abort(reason?: any): Promise<void>; releaseLock(): void };
+}
+declare class TransformStream<I = any, O = any> {
+  constructor(transformer?: { start?(controller: any): any; transform?(chunk: I, controller: any): any; flush?(controller: any): any; cancel?(reason?: any): any }, writableStrategy?: QueuingStrategy, readableStrategy?: QueuingStrategy);
+  readonly readable: ReadableStream<O>;
+  readonly writable: WritableStream<I>;
 }
 declare class File extends Blob {
   constructor(parts: any[], name: string, options?: { type?: string; lastModified?: number });
@@ -175,6 +201,7 @@ interface Body {
   arrayBuffer(): Promise<ArrayBuffer>;
   bytes(): Promise<Uint8Array>;
   blob(): Promise<Blob>;
+  readonly body: ReadableStream<Uint8Array>;
 }
 interface Request extends Body {}
 declare class Request {

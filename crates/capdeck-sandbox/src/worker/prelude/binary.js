@@ -142,6 +142,7 @@ class Blob {
   get type() { return this.#type; }
   async text() { return host.decode(toBinary(this.#bytes), 'utf-8', false); }
   async bytes() { return new Uint8Array(this.#bytes); }
+  stream() { return global.ReadableStream.from(this.size ? [new Uint8Array(this.#bytes)] : []); }
   async arrayBuffer() { return new Uint8Array(this.#bytes).buffer; }
   slice(start, end, type = '') { return new Blob([this.#bytes.slice(start, end)], { type }); }
   get [Symbol.toStringTag]() { return 'Blob'; }

@@ -136,26 +136,33 @@ const hostFunctions = {
 const both = (own, handle) => new Proxy(own, { get: (_, key) => isAmbient(key) || key in own ? own[key] : handle[key] });
 
 const handles = create(null);
+// The last capability that the cell asked for in vain. It is `undefined`, so that a script can ask; the error of one that
+// relies on it says what is missing.
+let missing;
 function handle(key) {
   if (!known().has(key)) {
-    const near = host.nearest(key, namesText);
-    throw mark(new TypeError(`there is no capability \`${key}\`${near ? `, did you mean \`${path(near)}\`?` : ''}`), 'capability');
+    missing = key;
+    return undefined;
   }
   return handles[key] ??= hostFunctions[key] ? both(hostFunctions[key], makeHandle(key)) : makeHandle(key);
+}
+
+function missingText() {
+  const near = host.nearest(missing, namesText);
+  return `there is no capability \`${missing}\`${near ? `, did you mean \`${path(near)}\`?` : ''}; \`Object.keys(caplets)\` lists them, \`await caplets.search("…")\` searches them`;
 }
 
 // A capability may be called `then` or `constructor`: its handle is no function, so the language takes no notice of it.
 const isMissing = (key) => isAmbient(key) && (typeof key === 'symbol' || !known().has(key));
 
 const member = (key) => key in hostFunctions && !known().has(key) ? hostFunctions[key] : handle(key);
-const listed = () => [...new Set([...known(), ...Object.keys(hostFunctions)])];
-
 const caplets = new Proxy(create(null), {
   get: (_, key) => isMissing(key) ? undefined : member(key),
   has: (_, key) => key in hostFunctions || known().has(key),
-  ownKeys: listed,
+  // Names of capabilities only: a script that goes through them calls each.
+  ownKeys: () => [...known()],
   getOwnPropertyDescriptor: (_, key) => isMissing(key) || !(key in hostFunctions || known().has(key)) ? undefined
-    : { value: member(key), enumerable: true, configurable: true },
+    : { value: member(key), enumerable: known().has(key), configurable: true },
   set: () => false,
   defineProperty: () => false,
   deleteProperty: () => false,

@@ -6,6 +6,16 @@ for (const [name, value] of Object.entries({
   URLSearchParams, atob, btoa, clearImmediate, clearInterval, clearTimeout, console, crypto, fetch, performance, queueMicrotask, setImmediate,
   setInterval, setTimeout, structuredClone,
 })) place(name, value);
+// Most runs use no streams, so they are made when one is named.
+let streams;
+for (const name of ['ReadableStream', 'WritableStream', 'TransformStream']) {
+  defineProperty(global, name, {
+    get() { return (streams ??= host.streams()())[name]; },
+    set(value) { place(name, value); },
+    configurable: true,
+    enumerable: false,
+  });
+}
 // Memory to share and threads to wait for do not exist here; waiting would only block.
 delete global.Atomics;
 delete global.SharedArrayBuffer;
@@ -88,6 +98,7 @@ function begin(text, largest) {
   largestValue = largest;
   returned = undefined;
   omitted = 0;
+  missing = undefined;
   for (const id of Object.keys(timers)) delete timers[id];
   for (const id of Object.keys(waiting)) delete waiting[id];
 }

@@ -207,6 +207,7 @@ function describe(thrown) {
       failure.kind = marks.get(thrown) ?? 'error';
       failure.name = String(thrown.name);
       failure.message = cut(String(thrown.message));
+      if (missing !== undefined && thrown instanceof TypeError && / of undefined$/.test(failure.message)) failure.hint = missingText();
       failure.stack = cut(String(thrown.stack ?? ''));
       if (failure.kind === 'call') failure.details = { code: thrown.code, ...thrown.details && { details: thrown.details }, capability: thrown.capability, ...thrown.tool && { tool: thrown.tool } };
       if (typeof thrown.hint === 'string') failure.hint = thrown.hint;

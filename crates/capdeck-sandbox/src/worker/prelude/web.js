@@ -133,20 +133,23 @@ class FormData {
 
 // What requests and answers have in common: a body that is read once.
 class Body {
-  #blob;
+  #source;
   #used = false;
-  constructor(body) { this.#blob = body === undefined || body === null ? new Blob() : body instanceof Blob ? body : new Blob([body]); }
+  constructor(body = null) { this.#source = body === null ? new Blob() : body instanceof Blob || typeof body.getReader === 'function' ? body : new Blob([body]); }
   get bodyUsed() { return this.#used; }
-  #take() {
+  get body() { return this.#source instanceof Blob ? this.#source.stream() : this.#source; }
+  async blob() {
     if (this.#used) throw new TypeError('the body was already read');
     this.#used = true;
-    return this.#blob;
+    if (this.#source instanceof Blob) return this.#source;
+    const parts = [];
+    for await (const part of this.#source) parts.push(part);
+    return new Blob(parts);
   }
-  async text() { return this.#take().text(); }
-  async json() { return parse(await this.#take().text()); }
-  async arrayBuffer() { return this.#take().arrayBuffer(); }
-  async bytes() { return this.#take().bytes(); }
-  async blob() { return this.#take(); }
+  async text() { return (await this.blob()).text(); }
+  async json() { return parse(await this.text()); }
+  async arrayBuffer() { return (await this.blob()).arrayBuffer(); }
+  async bytes() { return (await this.blob()).bytes(); }
 }
 
 class Request extends Body {

@@ -226,6 +226,7 @@ impl RestCall {
             tasks: TaskForm::Awaited,
             continuity: SessionContinuity::Requests,
             access: self.access.clone(),
+            shares_files: false,
         })
     }
 }
