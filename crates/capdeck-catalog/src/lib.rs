@@ -25,6 +25,7 @@ mod observed_shape;
 mod pin;
 mod pin_diff;
 mod policy_decision;
+mod schema_text;
 mod search;
 mod shell_word;
 mod signature;
