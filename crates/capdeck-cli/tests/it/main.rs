@@ -38,6 +38,7 @@ mod guardian;
 mod import;
 mod init;
 mod install;
+mod limits;
 mod list;
 mod many_servers;
 mod openapi;
