@@ -63,6 +63,7 @@ async fn revision(session: &Session) -> String {
 async fn clients_of_each_era_are_served_in_their_own() {
     let (deck, record) = deck_of(FakeEra::Both);
     let host = deck.open();
+    echo(&host.operator()).await;
     let new = modern(&host, deck_scope());
     echo(&new).await;
     let client = ScriptedClient::new("ada");

@@ -13,12 +13,12 @@ use crate::{
     record::{Record, is_alive, until},
 };
 
-fn bounded(most: u32) -> (Host, Record) {
+fn bounded(most: u32) -> (Host, Record, Deck) {
     let deck = Deck::new();
     let record = deck.record("fake");
     let plan = FakePlan { record: record.path(), ..FakePlan::default() };
-    let host = deck.server("fake", &plan, json!({ "maxProcesses": most })).open();
-    (host, record)
+    let deck = deck.server("fake", &plan, json!({ "maxProcesses": most }));
+    (deck.open(), record, deck)
 }
 
 fn client(host: &Host, name: &str) -> Arc<Session> {
@@ -49,7 +49,7 @@ fn names(record: &Record) -> Vec<String> {
 
 #[tokio::test]
 async fn a_process_that_is_not_used_makes_room_for_another_client() {
-    let (host, record) = bounded(2);
+    let (host, record, _deck) = bounded(2);
     let sessions: Vec<_> = ["ada", "bob", "eve"].map(|name| client(&host, name)).into();
     for session in &sessions {
         call(session, "echo", &context()).await.unwrap();
@@ -71,7 +71,7 @@ async fn a_process_that_is_not_used_makes_room_for_another_client() {
 
 #[tokio::test]
 async fn the_longest_wait_is_served_next_and_a_wait_has_an_end() {
-    let (host, record) = bounded(2);
+    let (host, record, _deck) = bounded(2);
     let [ada, bob, eve, joe, max] =
         ["ada", "bob", "eve", "joe", "max"].map(|name| client(&host, name));
     let (first, holding) = hold(&ada, &record).await;
@@ -108,7 +108,7 @@ async fn the_longest_wait_is_served_next_and_a_wait_has_an_end() {
 
 #[tokio::test]
 async fn one_process_serves_all_clients_where_the_definition_says_so() {
-    let (host, record) = bounded(1);
+    let (host, record, _deck) = bounded(1);
     let sessions: Vec<_> = ["ada", "bob", "eve"].map(|name| client(&host, name)).into();
     for session in &sessions {
         call(session, "echo", &context()).await.unwrap();
@@ -124,7 +124,7 @@ async fn one_process_serves_all_clients_where_the_definition_says_so() {
 
 #[tokio::test]
 async fn the_processes_of_a_silent_client_end_and_start_again() {
-    let (host, record) = bounded(8);
+    let (host, record, _deck) = bounded(8);
     let ada = client(&host, "ada");
     call(&ada, "echo", &context()).await.unwrap();
     let (held, holding) = hold(&ada, &record).await;
