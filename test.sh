@@ -76,6 +76,8 @@ install_mdbook() {
 
 suite_conformance() {
   install_node || return
+  install_python || return
+  locked fetch_mcp_source || { skip "pip could not fetch the source package of the Python SDK (see $DEPS/pip.log)"; return; }
   build_capdeck || return 1
   CAPDECK_CONFORMANCE_SERVER="$(target_folder)/debug/conformance-server"
   export CAPDECK_CONFORMANCE_SERVER
@@ -315,6 +317,21 @@ fetch_python() {
     python3 -m venv "$folder" &&
       "$folder/bin/pip" install --disable-pip-version-check --quiet -r "$pins"
   } >"$DEPS/pip.log" 2>&1 </dev/null || return 1
+  cksum <"$pins" >"$folder/.made-from"
+}
+
+# The Python SDK's source package, of the version that is installed: it has the SDK's own everything-server.
+fetch_mcp_source() {
+  local folder="$DEPS/mcp-source" pins=tests/python/requirements.txt package
+  is_current "$folder" "$pins" && return 0
+  package="$(grep -E '^mcp==' "$pins")" || return 1
+  rm -rf "$folder" "$folder.download"
+  mkdir -p "$folder"
+  echo "fetching the source of $package into $folder" >&2
+  "$DEPS/venv/bin/pip" download --disable-pip-version-check --quiet --no-deps --no-binary :all: -d "$folder.download" \
+    "$package" >"$DEPS/pip.log" 2>&1 </dev/null || return 1
+  tar xzf "$folder.download"/mcp-*.tar.gz -C "$folder" --strip-components=1 || return 1
+  rm -rf "$folder.download"
   cksum <"$pins" >"$folder/.made-from"
 }
 

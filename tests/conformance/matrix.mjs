@@ -20,6 +20,16 @@ export const cells = [
   { label: 'sdk stdio', fixture: 'typescript', era: 'legacy', transport: 'stdio', revisions: ['2025-11-25'] },
 ];
 
+/**
+ * Servers of the SDKs as they come: they speak both eras, and every client has to be served in its own. Behind Capdeck
+ * each has to pass what it passes alone. The first row of each is the server alone.
+ */
+export const everything = ['typescript', 'python'].map((sdk) => [
+  { label: `${sdk} alone`, fixture: `${sdk}-everything`, era: 'both', revisions: both },
+  { label: `${sdk} http`, fixture: `${sdk}-everything`, era: 'both', transport: 'http', revisions: both },
+  { label: `${sdk} stdio`, fixture: `${sdk}-everything`, era: 'both', transport: 'stdio', revisions: both },
+]);
+
 /** The scenarios that mean something at the deck's own endpoint, where no fixture has its own names. */
 export const deck = {
   label: 'deck',

@@ -8,12 +8,17 @@ import { fileURLToPath } from 'node:url';
 
 import { exceptions } from './exceptions.mjs';
 import { passes } from './judge.mjs';
-import { cells, deck } from './matrix.mjs';
+import { cells, deck, everything } from './matrix.mjs';
 
 /** The page this makes. */
 export const page = fileURLToPath(new URL('../../docs/reference/conformance.md', import.meta.url));
 
-const fixtures = { rust: 'own', typescript: 'TypeScript SDK' };
+const fixtures = {
+  rust: 'own',
+  typescript: 'TypeScript SDK',
+  'typescript-everything': 'TypeScript SDK, everything',
+  'python-everything': 'Python SDK, everything',
+};
 const ways = { http: 'Capdeck, over HTTP', stdio: 'Capdeck, over stdio' };
 
 /** The page as text. */
@@ -30,6 +35,9 @@ export function render({ suite, runs }) {
     'forced to speak only one era. `2025-11-25` is the last legacy revision, `2026-07-28` the modern one; every client era meets',
     'every server era. Through `capdeck attach` there are two hosts on the way, and a bridge between them. *Scored* scenarios are those that a revision requires; the others are extensions and later additions.',
     'A scenario passes when something was checked and nothing failed.',
+    '',
+    'The *everything* servers are made with the SDKs and speak both eras as they come: that of the Python SDK is its own, that',
+    'of the TypeScript SDK is written here, because its own is not published. Capdeck speaks to each in the era of the client.',
     '',
     '## Runs',
     '',
@@ -58,7 +66,7 @@ export function render({ suite, runs }) {
 }
 
 function runTable(runs) {
-  const rows = cells.flatMap((cell) =>
+  const rows = [...cells, ...everything.flat()].flatMap((cell) =>
     cell.revisions.map((revision) => {
       const run = find(runs, cell.label, revision);
       const direct = cell.transport ? ways[cell.transport] : 'alone';
@@ -72,7 +80,8 @@ function runTable(runs) {
 function unscored(runs) {
   const revisions = [...new Set(runs.map((run) => run.revision))];
   return revisions.flatMap((revision) => {
-    const columns = runs.filter((run) => run.revision === revision && run.label !== deck.label);
+    const labels = cells.map((cell) => cell.label);
+    const columns = runs.filter((run) => run.revision === revision && labels.includes(run.label));
     const names = Object.keys(columns[0].scenarios).filter((name) => !columns[0].scenarios[name].scored);
     const rows = names.map((name) => [`\`${name}\``, ...columns.map((run) => outcome(run.scenarios[name]))]);
     return [...table([`client ${revision}`, ...columns.map((run) => run.label)], rows), ''];

@@ -1,7 +1,7 @@
 // Runs the server leg of the official conformance suite as a matrix and judges every run.
 //
 //   run.mjs             all of it
-//   run.mjs LABEL…      only these rows of the matrix (see matrix.mjs), or `deck`
+//   run.mjs LABEL…      only these rows of the matrix (see matrix.mjs), those that begin with a word, or `deck`
 //   run.mjs --record    writes down how many checks the fixture alone and the deck pass now
 //
 // minimums.json holds those numbers, and by hand what of the scenarios that do not count is known to pass in a run
@@ -18,7 +18,7 @@ import { fileURLToPath } from 'node:url';
 
 import { excused } from './exceptions.mjs';
 import { judge } from './judge.mjs';
-import { cells, deck } from './matrix.mjs';
+import { cells, deck, everything } from './matrix.mjs';
 import { stopAll } from './processes.mjs';
 import { page, render } from './render.mjs';
 import { asData, printProblems, printTable } from './report.mjs';
@@ -30,12 +30,15 @@ const minimums = fileURLToPath(new URL('./minimums.json', import.meta.url));
 async function main(words) {
   const record = words.includes('--record');
   const labels = words.filter((word) => word !== '--record');
-  const wanted = ({ label }) => labels.length === 0 || labels.includes(label);
+  const wanted = ({ label }) => labels.length === 0 || labels.includes(label) || labels.includes(label.split(' ')[0]);
   const recorded = JSON.parse(await readFile(minimums, 'utf8'));
   const sandbox = await mkdtemp(path.join(os.tmpdir(), 'capdeck-conformance-'));
   const runs = [];
   try {
     for (const cell of cells.filter(wanted)) runs.push(...(await runCell(cell, sandbox, recorded, record)));
+    // Each SDK's server alone first, since that is the measure of what follows.
+    const chains = everything.map((rows) => runEverything(rows.filter(wanted), sandbox));
+    runs.push(...(await Promise.all(chains)).flat());
     if (wanted(deck)) runs.push(...(await runDeck(sandbox, recorded, record)));
   } finally {
     await stopAll();
@@ -54,12 +57,33 @@ async function main(words) {
   return failed === 0 && isCurrent ? 0 : 1;
 }
 
+/** The server of one SDK, alone and behind Capdeck: what counts and passes alone has to pass everywhere. */
+async function runEverything(rows, sandbox) {
+  const alone = {};
+  const runs = [];
+  for (const cell of rows) {
+    const { server, folder } = await startCell(cell, sandbox);
+    for (const revision of cell.revisions) {
+      const scored = await scoredNames(revision);
+      const all = await runRevision(server.url, revision, path.join(folder, `out-${revision}`));
+      const found = new Map([...all].filter(([name]) => scored.includes(name)));
+      if (!cell.transport) alone[revision] = counted(cell.label, revision, found);
+      runs.push(judge({ label: cell.label, revision, found, scored, fewest: alone[revision] ?? {} }));
+    }
+    await server.stop();
+  }
+  return runs;
+}
+
+async function startCell(cell, sandbox) {
+  const folder = path.join(sandbox, cell.label.replace(' ', '-'));
+  const starting = cell.transport ? startBehindCapdeck(cell, folder) : startFixture(cell.fixture, cell.era);
+  return { folder, server: await starting };
+}
+
 /** One row of the matrix: the same servers, once per revision. */
 async function runCell(cell, sandbox, recorded, record) {
-  const folder = path.join(sandbox, cell.label.replace(' ', '-'));
-  const server = cell.transport
-    ? await startBehindCapdeck(cell, folder)
-    : await startFixture(cell.fixture, cell.era);
+  const { server, folder } = await startCell(cell, sandbox);
   const runs = [];
   for (const revision of cell.revisions) {
     const found = await runRevision(server.url, revision, path.join(folder, `out-${revision}`));

@@ -8,6 +8,11 @@ import { startServer } from './processes.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const typescript = path.join(here, '..', 'node', 'conformance-server.mjs');
+const everything = {
+  typescript: path.join(here, '..', 'node', 'everything-server.mjs'),
+  python: path.join(here, '..', 'python', 'everything-server.py'),
+};
+const stdioOnly = (transport) => (transport === 'http' ? [] : ['--stdio']);
 
 /** Fixtures: how each is started over HTTP and over stdio. */
 const fixtures = {
@@ -18,7 +23,17 @@ const fixtures = {
   },
   typescript: {
     command: process.execPath,
-    args: (transport) => [typescript, ...(transport === 'http' ? [] : ['--stdio'])],
+    args: (transport) => [typescript, ...stdioOnly(transport)],
+    env: { CAPDECK_TEST_DEPS: process.env.CAPDECK_TEST_DEPS },
+  },
+  'typescript-everything': {
+    command: process.execPath,
+    args: (transport) => [everything.typescript, ...stdioOnly(transport)],
+    env: { CAPDECK_TEST_DEPS: process.env.CAPDECK_TEST_DEPS },
+  },
+  'python-everything': {
+    command: path.join(process.env.CAPDECK_TEST_DEPS, 'venv', 'bin', 'python'),
+    args: (transport) => [everything.python, ...stdioOnly(transport)],
     env: { CAPDECK_TEST_DEPS: process.env.CAPDECK_TEST_DEPS },
   },
 };

@@ -57,3 +57,41 @@ def servers(folder):
         "clickhouse": uvx("mcp-clickhouse"),
         "elevenlabs": uvx("elevenlabs-mcp"),
     }
+
+
+def harmless_calls(folder):
+    """For servers that can be asked something without a key or the internet: a tool and its arguments, whose answer is the
+    same each time."""
+    return {
+        "everything": ("get-sum", {"a": 2, "b": 3}),
+        "filesystem": ("read_text_file", {"path": f"{folder}/note.txt"}),
+        "memory": ("read_graph", {}),
+        "sequential-thinking": (
+            "sequentialthinking",
+            {"thought": "one", "nextThoughtNeeded": False, "thoughtNumber": 1, "totalThoughts": 1},
+        ),
+        "time": (
+            "convert_time",
+            {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"},
+        ),
+        "git": ("git_log", {"repo_path": folder}),
+        "calculator": ("calculate", {"expression": "6 * 7"}),
+        "excel": ("get_workbook_metadata", {"filepath": f"{folder}/missing.xlsx"}),
+        "eslint": ("lint-files", {"filePaths": []}),
+        "fetch": ("fetch", {"url": "http://127.0.0.1:9/"}),
+        "clickhouse": ("list_databases", {}),
+        "blender": ("get_scene_info", {}),
+        "playwright": ("browser_tabs", {"action": "list"}),
+        "chrome-devtools": ("list_pages", {}),
+        "mongodb": ("list-databases", {}),
+        "kubernetes": ("ping", {}),
+        "browser": ("browser_snapshot", {}),
+        "notion": ("API-get-self", {}),
+        "firecrawl": ("firecrawl_crawl", {"url": "http://127.0.0.1:9/"}),
+        "tavily": ("tavily_search", {"query": "nothing"}),
+        "exa": ("web_search_exa", {"query": "nothing"}),
+        "github": ("search_repositories", {"query": "nothing"}),
+        "wikipedia": ("test_wikipedia_connectivity", {}),
+        "elevenlabs": ("check_subscription", {}),
+        "atlassian": ("jira_get_all_projects", {}),
+    }

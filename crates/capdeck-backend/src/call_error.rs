@@ -20,7 +20,7 @@ pub struct CallError {
     pub data: Option<Value>,
     /// The remote's JSON-RPC error, unchanged, to pass through.
     pub rpc: Option<Box<RpcFailure>>,
-    /// True when the host ended the connection (idle, reload, shutdown), not the capability.
+    /// True when the reason is the host (idle, reload, shutdown, no process left), not the capability.
     pub host_stopped: bool,
 }
 

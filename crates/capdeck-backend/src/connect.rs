@@ -56,13 +56,22 @@ pub struct ConnectorSettings {
 pub struct ConnectOptions {
     pub client: ClientProfile,
     pub listener: Arc<dyn CallerHandle>,
-    /// The protocol version of the last connection to this server (`ServerFacts::protocol_version`), so that it is
-    /// not probed again. A wrong one costs no more than none.
-    pub known_revision: Option<String>,
+    /// Where the definition leaves the era open. A wrong hint costs no more than none.
+    pub era: EraHint,
     /// How long a server may take to start. `None` means what its definition says.
     pub start_limit: Option<StartLimit>,
     /// Cancels connecting, and ends the connection later.
     pub cancel: CancellationToken,
+}
+
+/// Which era of the protocol to try first, and what earlier connections showed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EraHint {
+    /// Begins with the handshake, because the client behind the connection did or because the server needs it. Else
+    /// the newest era that the server speaks is used.
+    pub legacy_first: bool,
+    /// The server speaks only the era that is tried first.
+    pub is_only_era: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -252,7 +261,7 @@ impl Default for ConnectOptions {
         Self {
             client: ClientProfile::default(),
             listener: Arc::new(NoCaller),
-            known_revision: None,
+            era: EraHint::default(),
             start_limit: None,
             cancel: CancellationToken::new(),
         }

@@ -53,7 +53,7 @@ pub use artifact::{
 pub use call_error::{CallError, ErrorCode, ErrorKind, RpcFailure};
 pub use child_environment::{WithheldVariable, withheld_variables};
 pub use connect::LocalImport;
-pub use connect::{ClientProfile, ConnectOptions, Connector, ConnectorSettings};
+pub use connect::{ClientProfile, ConnectOptions, Connector, ConnectorSettings, EraHint};
 pub use connection::{CallContext, CallResult, CallerHandle, Connection, NoCaller, ToolCall};
 pub use connector_context::vault_holder;
 pub use declared_tool::static_discovery;

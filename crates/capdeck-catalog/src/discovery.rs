@@ -49,6 +49,9 @@ pub struct ServerDetails {
     pub capabilities: RawMembers,
     pub server_info: RawMembers,
     pub instructions: Option<String>,
+    /// True when the server refused the other era of the protocol; false when it was not asked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub refuses_other_era: bool,
 }
 
 impl ServerDetails {

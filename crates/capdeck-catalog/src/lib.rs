@@ -26,6 +26,7 @@ mod observed_shape;
 mod pin;
 mod pin_diff;
 mod policy_decision;
+mod schema_text;
 mod search;
 mod shell_word;
 mod signature;

@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use capdeck_storage::sha256_hex;
 use serde::{Deserialize, Serialize};
 
-use crate::{Discovery, PinChange, RawMembers, Tool, canonical::canonical, hidden_text, pin_diff};
+use crate::{
+    Discovery, PinChange, RawMembers, Tool, canonical::canonical, hidden_text, pin_diff,
+    schema_text::schema_text,
+};
 
 /// The members that say what a tool does and how to call it. Others may change unnoticed.
 const PINNED_MEMBERS: [&str; 6] =
@@ -83,6 +86,15 @@ fn digest(definition: &RawMembers, members: &[&str]) -> String {
     sha256_hex(&text)
 }
 
+/// Compares the pinned members, their schemas without the order of what has none.
+fn says_the_same(one: &RawMembers, other: &RawMembers) -> bool {
+    let text = |definition: &RawMembers, key: &str| {
+        let member = definition.get(key)?;
+        Some(if key.ends_with("Schema") { schema_text(member) } else { canonical(member) })
+    };
+    PINNED_MEMBERS.iter().all(|key| text(one, key) == text(other, key))
+}
+
 impl Pin {
     /// The pin of a tool as it is now.
     pub fn from_tool(tool: &Tool) -> Self {
@@ -97,6 +109,11 @@ impl Pin {
                 .map(|(key, member)| (key.clone(), member.clone()))
                 .collect(),
         }
+    }
+
+    /// True when a tool's definition says what the pinned one says.
+    pub(crate) fn fits(&self, tool: &Tool) -> bool {
+        self.digest == definition_digest(tool) || says_the_same(&self.definition, tool.raw())
     }
 }
 
@@ -153,7 +170,7 @@ impl CapabilityPins {
     pub fn held(&self, discovery: &Discovery) -> HeldTools {
         let reason = |tool: &Tool| {
             let Some(pin) = self.tools.get(tool.name()) else { return Some(HoldReason::New) };
-            if pin.digest != definition_digest(tool) {
+            if !pin.fits(tool) {
                 return Some(HoldReason::Changed);
             }
             (!pin.is_approved && !hidden_text(tool).is_empty()).then_some(HoldReason::HiddenText)
@@ -167,7 +184,7 @@ impl CapabilityPins {
 pub fn held_for_hidden_text(book: Option<&CapabilityPins>, discovery: &Discovery) -> HeldTools {
     let is_approved = |tool: &Tool| {
         book.and_then(|book| book.tools.get(tool.name()))
-            .is_some_and(|pin| pin.is_approved && pin.digest == definition_digest(tool))
+            .is_some_and(|pin| pin.is_approved && pin.fits(tool))
     };
     let tools = discovery.tools.iter();
     tools

@@ -8,9 +8,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 
-use crate::{
-    CapabilityPins, RawMembers, Tool, canonical, pin::definition_digest, pin::nameless_digest,
-};
+use crate::{CapabilityPins, RawMembers, Tool, canonical, pin::nameless_digest};
 
 /// Two definitions at least this alike, one gone and one new, are one tool with another name.
 const MIN_RENAME_SIMILARITY: f64 = 0.75;
@@ -96,7 +94,7 @@ pub(crate) fn compare(book: &CapabilityPins, tools: &[Arc<Tool>]) -> Vec<PinChan
     for (name, tool) in offered {
         let tool_name = name.to_owned();
         match book.tools.get(name) {
-            Some(pin) if pin.digest == definition_digest(tool) => {}
+            Some(pin) if pin.fits(tool) => {}
             Some(pin) => changes.push(PinChange::Changed {
                 tool: tool_name,
                 changes: definition_changes(&pin.definition, tool.raw()),

@@ -83,19 +83,52 @@ impl StopSignal {
 /// Ends when the person or the system asks the process to stop. Heard from the moment this is called.
 pub(crate) fn stop_signal() -> impl Future<Output = StopSignal> {
     let handlers = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
+    // A terminal that is closed ends what runs in it, in order. `nohup` lets a program outlive its terminal.
+    let hangup = (!ignores_hangup()).then(|| signal(SignalKind::hangup()).ok()).flatten();
     async move {
         let (Ok(mut interrupt), Ok(mut terminate)) = handlers else {
             // Without handlers the signals end the process the default way, and the guardian the children.
             return std::future::pending().await;
         };
+        let hung_up = async {
+            match hangup {
+                Some(mut hangup) => drop(hangup.recv().await),
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             _ = interrupt.recv() => StopSignal::Interrupt,
             _ = terminate.recv() => StopSignal::Terminate,
+            () = hung_up => StopSignal::Terminate,
         }
     }
+}
+
+/// Whether the process was started with SIGHUP ignored, as far as the system tells.
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    is_hangup_ignored(&status)
+}
+
+fn is_hangup_ignored(status: &str) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & 1 == 1)
 }
 
 fn no_runtime(error: &std::io::Error) -> CommandFailure {
     let message = format!("the system gives no more threads or files: {error}");
     CommandFailure::setup("NO_RUNTIME", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ignored_hangup_is_found_in_the_status_of_the_process() {
+        assert!(is_hangup_ignored("Name:\tcapdeck\nSigIgn:\t0000000000001001\nSigCgt:\t0\n"));
+        assert!(!is_hangup_ignored("SigIgn:\t0000000000001000\nSigCgt:\t0000000000000001\n"));
+        assert!(!is_hangup_ignored(""));
+    }
 }

@@ -6,7 +6,8 @@ use std::{
 };
 
 use crate::{
-    FlowMode, PinMode, PolicyEffect, PolicyRule, RunConfig, SourceLayer, client_block,
+    CallAuditMode, FlowMode, PinMode, PolicyEffect, PolicyRule, RunConfig, SourceLayer,
+    client_block,
     diagnostic::{FileFindings, TextPosition},
     document::{MapEntries, MapEntry, NodeValue, PathStep, ValueNode, is_json, parse},
     parsed_file::{FileOrigin, ParsedFile},
@@ -174,7 +175,7 @@ struct GuardProblems {
 impl GuardProblems {
     /// Notes a violation of one of these settings. False when it is about something else.
     fn record_violation(&mut self, violation: &SchemaViolation) -> bool {
-        let mut settings = ["policy", "pins", "flow", "runs"].into_iter();
+        let mut settings = ["policy", "pins", "flow", "audit", "runs"].into_iter();
         let Some(setting) = settings.find(|setting| violation.is_below(setting)) else {
             return false;
         };
@@ -212,6 +213,9 @@ impl GuardProblems {
         }
         if self.broken_settings.contains("flow") {
             file.flow = Some(FlowMode::Ask);
+        }
+        if self.broken_settings.contains("audit") {
+            file.audit = Some(CallAuditMode::Strict);
         }
         if self.broken_settings.contains("runs") {
             file.runs = Some(RunConfig { record: Some(false), ..RunConfig::default() });

@@ -48,6 +48,10 @@ pub struct DeckConfig {
     pub pins: PinMode,
     /// The minimum that a project demands; nothing lowers it.
     pub least_pins: PinMode,
+    /// Whether calls run that cannot be audited.
+    pub audit: CallAuditMode,
+    /// The minimum that a project demands; nothing lowers it.
+    pub least_audit: CallAuditMode,
     /// Parts of the deck by name.
     pub views: BTreeMap<String, ViewConfig>,
     /// Labels for decks that share an id.
@@ -115,6 +119,18 @@ pub enum PinMode {
     Block,
 }
 
+/// Whether calls run while the audit trail cannot be written. The later, the stricter.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CallAuditMode {
+    /// They run, and their lines are written when the trail can be written again.
+    #[default]
+    Lenient,
+    /// They are refused.
+    Strict,
+}
+
 /// What a view has. It has nothing that is not named here.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -166,6 +182,8 @@ impl Default for DeckConfig {
             policy: CallPolicy::default(),
             pins: PinMode::default(),
             least_pins: PinMode::Off,
+            audit: CallAuditMode::default(),
+            least_audit: CallAuditMode::default(),
             views: BTreeMap::new(),
             namespace_aliases: NamespaceAliases::default(),
             serve: ServeConfig::default(),
@@ -177,6 +195,11 @@ impl DeckConfig {
     /// How closely data is followed from call to call.
     pub fn flow_mode(&self) -> FlowMode {
         self.flow.max(self.least_flow)
+    }
+
+    /// Whether calls run that cannot be audited.
+    pub fn audit_mode(&self) -> CallAuditMode {
+        self.audit.max(self.least_audit)
     }
 
     /// Lays one config file over what is known so far.
@@ -207,10 +230,12 @@ impl DeckConfig {
             self.policy.add_project(&file.rules);
             self.least_pins = self.least_pins.max(file.pins.unwrap_or(PinMode::Off));
             self.least_flow = self.least_flow.max(file.flow.unwrap_or(FlowMode::Off));
+            self.least_audit = self.least_audit.max(file.audit.unwrap_or_default());
         } else {
             self.policy.add_user(&file.rules);
             self.pins = file.pins.unwrap_or(self.pins);
             self.flow = file.flow.unwrap_or(self.flow);
+            self.audit = file.audit.unwrap_or(self.audit);
         }
         for (name, view) in &file.views {
             // A project must not widen a view of the person's.

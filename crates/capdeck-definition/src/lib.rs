@@ -73,7 +73,8 @@ pub use cmp::matcher::{CmpCandidate, IntentHit, IntentMatch, MatchDoubt, MatchKi
 pub use cmp::values::{CMP_RESULT, is_integer_text};
 pub use deck::{Deck, QuarantinedItem};
 pub use deck_config::{
-    ArtifactConfig, DeckConfig, FlowMode, NamespaceAliases, PinMode, RunConfig, ViewConfig,
+    ArtifactConfig, CallAuditMode, DeckConfig, FlowMode, NamespaceAliases, PinMode, RunConfig,
+    ViewConfig,
 };
 pub use definition::{
     CapabilityId, CapabilityIdError, Definition, DefinitionSource, Exposure, ResourceClass,

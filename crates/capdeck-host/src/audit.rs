@@ -2,11 +2,10 @@
 //! request, denied ones too: who, what, outcome, duration. No arguments, no results.
 
 mod trail;
+mod writer;
 
 use std::{
-    fs::{self, File, OpenOptions},
-    io::Write,
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
     thread,
     time::{Duration, Instant},
@@ -14,19 +13,15 @@ use std::{
 
 use capdeck_backend::{CallError, ErrorCode};
 use capdeck_catalog::RawMembers;
+use capdeck_definition::CallAuditMode;
 use jiff::Timestamp;
-use parking_lot::{Condvar, Mutex};
 use tokio::sync::broadcast;
 
 pub use self::trail::{
     CallTrail, TrailCounts, TrailFilter, TrailFollower, TrailLine, TrailOutcome,
 };
+use self::writer::AuditWriter;
 use crate::{Host, Session, raw};
-
-const GATHER_INTERVAL: Duration = Duration::from_millis(20);
-
-/// Bytes that may wait for a slow disk.
-const MAX_WAITING_BYTES: usize = 16 * 1024 * 1024;
 
 /// Clients choose their name and the names they call; a longer one is cut, so that the line is not
 /// lost.
@@ -39,24 +34,10 @@ pub(crate) const TOOL_CALL: &str = "tools/call";
 /// Counts calls of unknown capabilities. It cannot be an id.
 const UNKNOWN: &str = "(unknown)";
 
-/// Appends to `audit/<day>.jsonl` from its own thread, so that no call waits for the disk.
 #[derive(Debug)]
 pub(crate) struct CallAuditLog {
     news: broadcast::Sender<Arc<str>>,
-    queue: Arc<AuditQueue>,
-    writer: Option<thread::JoinHandle<()>>,
-}
-
-#[derive(Debug, Default)]
-struct AuditQueue {
-    waiting: Mutex<AuditQueueState>,
-    filled: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct AuditQueueState {
-    lines: String,
-    is_closed: bool,
+    writer: AuditWriter,
 }
 
 /// The line of work in progress. It is written however the work ends, also when it is dropped
@@ -159,7 +140,10 @@ impl Session {
         work: impl Future<Output = Result<T, CallError>>,
     ) -> Result<T, CallError> {
         let line = self.begin_audit(method, capability, subject);
-        let outcome = work.await;
+        let outcome = match require_trail(&self.host) {
+            Ok(()) => work.await,
+            Err(refused) => Err(refused),
+        };
         line.end(outcome.as_ref().map_or_else(|error| error.code.as_str(), |_| "ok"));
         outcome
     }
@@ -182,15 +166,9 @@ pub(crate) fn without_query(uri: &str) -> &str {
 }
 
 impl CallAuditLog {
-    /// Starts the writer. It ends, with everything written, when the log is dropped.
     pub(crate) fn open(state_dir: &Path) -> Self {
-        let queue = Arc::new(AuditQueue::default());
-        let folder = state_dir.join("audit");
-        let writer = thread::spawn({
-            let queue = queue.clone();
-            move || write_lines(&folder, &queue)
-        });
-        Self { news: broadcast::Sender::new(MAX_FEED_LAG), queue, writer: Some(writer) }
+        let writer = AuditWriter::start(state_dir.join("audit"));
+        Self { news: broadcast::Sender::new(MAX_FEED_LAG), writer }
     }
 
     fn record(&self, line: &TrailLine) {
@@ -198,21 +176,44 @@ impl CallAuditLog {
         if self.news.receiver_count() > 0 {
             drop(self.news.send(text.as_str().into()));
         }
-        let mut waiting = self.queue.waiting.lock();
-        if waiting.lines.len() + text.len() > MAX_WAITING_BYTES {
-            tracing::error!(
-                line = text,
-                "the disk is too slow for the audit trail; a line is lost"
-            );
-            return;
-        }
-        let was_empty = waiting.lines.is_empty();
-        waiting.lines.push_str(&text);
-        waiting.lines.push('\n');
-        if was_empty {
-            self.queue.filled.notify_one();
-        }
+        self.writer.write(&text);
     }
+}
+
+/// Why calls leave no trace on disk now, and what follows from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallAuditProblem {
+    pub reason: String,
+    /// They are refused, because the deck says so.
+    pub refuses_calls: bool,
+}
+
+impl CallAuditProblem {
+    /// Looks whether the trail takes lines. Where calls depend on it, room on the disk is looked for, too.
+    pub fn of(host: &Host) -> Option<Self> {
+        let refuses_calls = host.catalog().config().audit_mode() == CallAuditMode::Strict;
+        let writer = &host.0.audit.writer;
+        let reason = match refuses_calls {
+            true => writer.check().err(),
+            false => writer.problem(),
+        };
+        Some(Self { reason: reason?, refuses_calls })
+    }
+}
+
+/// Refuses work that would leave no trace, where the deck says so.
+pub(crate) fn require_trail(host: &Host) -> Result<(), CallError> {
+    if host.catalog().config().audit_mode() == CallAuditMode::Lenient {
+        return Ok(());
+    }
+    let Some(problem) = CallAuditProblem::of(host) else { return Ok(()) };
+    let message = format!(
+        "nothing is called here while the audit trail cannot be written: {}",
+        problem.reason
+    );
+    Err(CallError::new(ErrorCode::Denied, message).hint(
+        "the person makes the folder `audit` of the state folder writable, or sets `audit` to `lenient`",
+    ))
 }
 
 pub(crate) fn elapsed_ms(since: Instant) -> u64 {
@@ -228,61 +229,4 @@ impl Host {
     pub fn audited(&self) -> broadcast::Receiver<Arc<str>> {
         self.0.audit.news.subscribe()
     }
-}
-
-impl Drop for CallAuditLog {
-    /// Waits for the last lines to be on disk: a one-shot command exits right after its call.
-    fn drop(&mut self) {
-        self.queue.waiting.lock().is_closed = true;
-        self.queue.filled.notify_one();
-        if let Some(writer) = self.writer.take() {
-            drop(writer.join());
-        }
-    }
-}
-
-fn write_lines(folder: &Path, queue: &AuditQueue) {
-    let mut open: Option<(PathBuf, File)> = None;
-    loop {
-        let mut waiting = queue.waiting.lock();
-        while waiting.lines.is_empty() && !waiting.is_closed {
-            queue.filled.wait(&mut waiting);
-        }
-        if !waiting.is_closed {
-            // Calls come in bursts; one wake-up per burst keeps the cost away from the calls.
-            queue.filled.wait_for(&mut waiting, GATHER_INTERVAL);
-        }
-        let (text, is_closed) = (std::mem::take(&mut waiting.lines), waiting.is_closed);
-        drop(waiting);
-        if !text.is_empty() {
-            append(folder, &mut open, &text);
-        }
-        if is_closed {
-            return;
-        }
-    }
-}
-
-fn append(folder: &Path, open: &mut Option<(PathBuf, File)>, text: &str) {
-    let path = folder.join(format!("{}.jsonl", Timestamp::now().strftime("%Y-%m-%d")));
-    if open.as_ref().is_none_or(|(current, _)| *current != path) {
-        *open = open_for_append(&path).map(|file| (path, file));
-    }
-    let Some((path, file)) = open else { return };
-    if let Err(error) = file.write_all(text.as_bytes()) {
-        tracing::error!(path = %path.display(), %error, "the audit trail could not be written");
-        *open = None;
-    }
-}
-
-fn open_for_append(path: &Path) -> Option<File> {
-    let outcome = path
-        .parent()
-        .map_or(Ok(()), fs::create_dir_all)
-        .and_then(|()| OpenOptions::new().create(true).append(true).open(path));
-    outcome
-        .inspect_err(|error| {
-            tracing::error!(path = %path.display(), %error, "the audit trail could not be opened");
-        })
-        .ok()
 }

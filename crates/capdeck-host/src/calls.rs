@@ -27,7 +27,7 @@ pub use self::{
 };
 pub(crate) use self::{resolve::refresh_list, tool_request::nearest_of};
 use crate::{
-    RequestContext, SessionScope, ToolRoute,
+    RequestContext, SessionScope, ToolRoute, audit,
     capsules::call_capsules,
     client_questions::ClientQuestions,
     consent::{self, ApprovalSource},
@@ -92,6 +92,7 @@ pub async fn call(mut request: RequestContext<'_>, call: &ToolRequest) -> raw::A
         if approval != ApprovalSource::Policy {
             confirm_definition(current, &resolved.capability).await;
         }
+        audit::require_trail(current.host()).map_err(|error| trail.refuse(refused(error)))?;
         if current.deck.is_current() {
             trail.allow(approval, flow);
             let outcome = make(&resolved, trail.span()).await;

@@ -76,7 +76,11 @@ impl SessionConnections {
     ) {
         let Some(max_age) = max_list_age(&definition.backend) else { return };
         let (discoveries, audience) = (&self.host.0.discoveries, self.audience().key());
-        let due = discoveries.claim_check(&definition.id, audience, lease.opened(), max_age);
+        // A server of both eras has a connection for each client of the legacy one beside the
+        // shared connection. A new one is no reason to ask again what is known.
+        let is_of_many = !self.shares(definition) && self.host.0.eras.is_modern(definition);
+        let opened = (!is_of_many).then(|| lease.opened());
+        let due = discoveries.claim_check(&definition.id, audience, opened, max_age);
         if let Some(since) = due {
             let question = DiscoveryRequest { is_aside: true, ..DiscoveryRequest::awaited(since) };
             self.discover_in_background(definition.clone(), question);
@@ -218,7 +222,7 @@ pub(crate) async fn finish_list_checks(host: &Host) {
 /// Reads the list of a shared server again, for each audience that has one.
 pub(crate) fn relist_for_everyone(host: &Host, definition: &Arc<Definition>) {
     let mut audiences = host.0.discoveries.audiences(&definition.id);
-    if host.0.eras.is_modern(definition) != Some(true) {
+    if !host.0.eras.is_modern(definition) {
         // A legacy server announces changes to other audiences on their own connections.
         audiences.retain(|audience| audience.key().is_bare());
     }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use capdeck_backend::{CallContext, CallError, ErrorCode, ErrorKind, static_discovery};
-use capdeck_catalog::Discovery;
+use capdeck_catalog::{Discovery, ServerDetails};
 use capdeck_definition::{Backend, CapabilityId, Deck, Definition};
 use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
@@ -175,28 +175,31 @@ impl DiscoveryTable {
         put_check(&mut self.checks.lock(), id, audience, check);
     }
 
-    /// Whether a list has to be read again on a connection that was opened then. Exactly one caller
-    /// gets the earliest acceptable time, and has to ask.
+    /// Whether a list has to be read again on a connection that was opened then; `None` if other
+    /// connections may have read it. Exactly one caller gets the earliest acceptable time, and has
+    /// to ask.
     pub(crate) fn claim_check(
         &self,
         id: &CapabilityId,
         audience: &AudienceKey,
-        opened: Instant,
+        opened: Option<Instant>,
         max_age: Duration,
     ) -> Option<Instant> {
         let mut checks = self.checks.lock();
         let last = checks.get(id.as_str()).and_then(|of_this| of_this.get(audience));
         let since = match last {
-            Some(last) if last.at < opened => opened,
-            None => opened,
-            Some(last) => {
-                let limit =
-                    if last.has_failed { max_age.min(FAILURE_RETRY_INTERVAL) } else { max_age };
-                if last.at.elapsed() < limit {
-                    return None;
+            None => opened.unwrap_or_else(Instant::now),
+            Some(last) => match opened.filter(|opened| last.at < *opened) {
+                Some(opened) => opened,
+                None => {
+                    let limit =
+                        if last.has_failed { max_age.min(FAILURE_RETRY_INTERVAL) } else { max_age };
+                    if last.at.elapsed() < limit {
+                        return None;
+                    }
+                    Instant::now()
                 }
-                Instant::now()
-            }
+            },
         };
         let check = ListCheck { at: Instant::now(), has_failed: false };
         put_check(&mut checks, id, audience, check);
@@ -332,8 +335,17 @@ pub(crate) fn starting_error(id: &CapabilityId) -> CallError {
     )
 }
 
+/// Whether two lists offer the same. A server of both eras answers in either, and may describe
+/// itself in other words there.
 fn same(one: &Discovery, other: &Discovery) -> bool {
-    serde_json::to_vec(one).ok() == serde_json::to_vec(other).ok()
+    let era = |list: &Discovery| list.server.as_ref().map(ServerDetails::is_modern);
+    let details = |list: &Discovery| match era(one) == era(other) {
+        true => serde_json::to_vec(&list.server).ok(),
+        false => None,
+    };
+    let offers =
+        |list: &Discovery| serde_json::to_vec(&Discovery { server: None, ..list.clone() }).ok();
+    offers(one) == offers(other) && details(one) == details(other)
 }
 
 impl DiscoveryTable {

@@ -32,8 +32,8 @@ use crate::{
     capsules::capability, code_mode::CodeMode, discover::finish_list_checks,
     discovery_table::DiscoveryTable, durable::blocking, flow::FlowGuards, health::HealthStore,
     journal::RunJournal, observed_shapes::ObservedShapes, pins::PinStore, pool::ConnectionPool,
-    server_eras::ServerEras, spans::SpanRecorder, subscriptions::ResourceSubscriptions,
-    tasks::TaskStore, usage::CapabilityUsage,
+    process_turns::ProcessTurns, server_eras::ServerEras, spans::SpanRecorder,
+    subscriptions::ResourceSubscriptions, tasks::TaskStore, usage::CapabilityUsage,
 };
 
 /// The resolved settings of one host.
@@ -102,6 +102,7 @@ pub(crate) struct HostState {
     pub(crate) connector: Connector,
     pub(crate) shared: ConnectionPool,
     own_pools: Mutex<Vec<Weak<ConnectionPool>>>,
+    pub(crate) process_turns: Arc<ProcessTurns>,
     pub(crate) eras: ServerEras,
     pub(crate) subscriptions: ResourceSubscriptions,
     pub(crate) tasks: TaskStore,
@@ -142,6 +143,7 @@ impl Host {
             shared: ConnectionPool::new(
                 connector.clone(),
                 ClientProfile::default(),
+                None,
                 catalog.clone(),
             ),
             audit: CallAuditLog::open(&settings.state_dir),
@@ -156,6 +158,7 @@ impl Host {
             attached: ArcSwapOption::empty(),
             building: Mutex::new(()),
             own_pools: Mutex::default(),
+            process_turns: Arc::default(),
             eras,
             subscriptions: ResourceSubscriptions::default(),
             tasks: TaskStore::default(),
@@ -288,7 +291,7 @@ impl Host {
         self.0.eras.note_all(&next);
         self.0.catalog.store(next.clone());
         self.0.shared.follow(&next);
-        for pool in self.0.own_pools.lock().iter().filter_map(Weak::upgrade) {
+        for pool in self.own_pools() {
             pool.follow(&next);
         }
         self.announce(HostEvent::CatalogChanged);
@@ -300,6 +303,10 @@ impl Host {
         pools.push(Arc::downgrade(pool));
         // The catalog may have been replaced since the pool was made.
         pool.follow(&self.catalog());
+    }
+
+    pub(crate) fn own_pools(&self) -> Vec<Arc<ConnectionPool>> {
+        self.0.own_pools.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
     pub(crate) fn announce(&self, event: HostEvent) {
@@ -345,7 +352,7 @@ impl Host {
         self.0.usage.save();
         self.0.shared.close().await;
         // Sessions close their own pools, except those of a task that outlived its session.
-        let pools: Vec<_> = self.0.own_pools.lock().iter().filter_map(Weak::upgrade).collect();
+        let pools = self.own_pools();
         join_all(pools.iter().map(|pool| pool.close())).await;
         let host = self.clone();
         drop(blocking(move || host.0.health.finish()).await);

@@ -53,6 +53,7 @@ mod page;
 mod partial_json;
 mod pins;
 mod pool;
+mod process_turns;
 mod projection;
 mod queue_worker;
 mod raw;
@@ -109,7 +110,9 @@ pub use access_source::{
 };
 pub use approvals::{Approval, ApprovalDuration, ApprovalError, ApprovalState, ApprovalStore};
 pub use attach::HostAttachment;
-pub use audit::{CallTrail, TrailCounts, TrailFilter, TrailFollower, TrailLine, TrailOutcome};
+pub use audit::{
+    CallAuditProblem, CallTrail, TrailCounts, TrailFilter, TrailFollower, TrailLine, TrailOutcome,
+};
 pub use calls::{CallForm, ToolRequest};
 pub use capsules::{
     CapsuleMount, CapsuleTool, CapsuleToolContext, ClientEntries, EntryAddress, EntryCatalog,

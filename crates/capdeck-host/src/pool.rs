@@ -5,6 +5,8 @@
 //! which is in no slot. Callers share one attempt to connect; after repeated failures the slot
 //! backs off, so that a broken server costs an error and not a start-up timeout for each call.
 
+mod attempts;
+
 use std::{
     borrow::Cow,
     collections::HashMap,
@@ -19,10 +21,11 @@ use std::{
 use arc_swap::ArcSwapOption;
 use capdeck_backend::{
     CallContext, CallError, CallerHandle, ClientProfile, ConnectOptions, Connection, Connector,
-    ErrorCode, ErrorKind,
+    EraHint, ErrorCode,
 };
 use capdeck_catalog::{Catalog, Discovery, RawMembers, ServerDetails};
 use capdeck_definition::{Backend, CapabilityId, Definition, StartLimit};
+use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::{
     sync::{Notify, oneshot},
@@ -30,13 +33,12 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use self::attempts::ConnectAttempts;
 use crate::{
+    process_turns::{ProcessTurn, ProcessTurns},
     raw,
     start_wait::{StartWait, installs},
 };
-
-/// The first failure may be retried at once; then 0.5 s, 1 s, … up to this.
-const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
 /// How long running calls may continue with a connection whose definition has changed.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(60);
@@ -44,14 +46,31 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(60);
 pub(crate) struct ConnectionPool {
     connector: Connector,
     client: ClientProfile,
+    /// `None` for the shared connections.
+    owner: Option<PoolOwner>,
     slots: Mutex<ConnectionSlots>,
     cancel: CancellationToken,
+}
+
+/// The session whose connections are in a pool.
+pub(crate) struct PoolOwner {
+    pub(crate) session: Arc<str>,
+    pub(crate) turns: Arc<ProcessTurns>,
+}
+
+/// A process of one client that no call uses now.
+pub(crate) struct UnusedProcess {
+    pub(crate) capability: CapabilityId,
+    /// When it was last used. `None` if it has ended by itself.
+    pub(crate) since: Option<Instant>,
+    slot: Arc<ConnectionSlot>,
 }
 
 /// What is only needed to open a connection.
 pub(crate) struct ConnectPreparation {
     pub(crate) listener: Arc<dyn CallerHandle>,
-    pub(crate) known_revision: Option<String>,
+    pub(crate) era: EraHint,
+    pub(crate) turn: BoxFuture<'static, Result<Option<ProcessTurn>, CallError>>,
     pub(crate) start_limit: Option<StartLimit>,
     pub(crate) opened: Box<dyn FnOnce(Option<ServerDetails>) + Send>,
 }
@@ -76,25 +95,43 @@ struct ConnectionSlot {
     unused: Notify,
     last_used: Mutex<Instant>,
     attempts: Arc<tokio::sync::Mutex<ConnectAttempts>>,
+    turns: Option<Arc<ProcessTurns>>,
 }
 
 struct LiveConnection {
     connection: Arc<dyn Connection>,
     opened: std::time::Instant,
-}
-
-#[derive(Default)]
-struct ConnectAttempts {
-    failures: u32,
-    last: Option<(Instant, CallError)>,
-    /// True when no caller waited for the end of the last one.
-    is_unreported: bool,
+    turn: Option<ProcessTurn>,
 }
 
 impl ConnectionPool {
-    pub(crate) fn new(connector: Connector, client: ClientProfile, catalog: Arc<Catalog>) -> Self {
+    pub(crate) fn new(
+        connector: Connector,
+        client: ClientProfile,
+        owner: Option<PoolOwner>,
+        catalog: Arc<Catalog>,
+    ) -> Self {
         let slots = Mutex::new(ConnectionSlots { catalog, by_id: HashMap::new() });
-        Self { connector, client, slots, cancel: CancellationToken::new() }
+        Self { connector, client, owner, slots, cancel: CancellationToken::new() }
+    }
+
+    pub(crate) fn session(&self) -> Option<&Arc<str>> {
+        self.owner.as_ref().map(|owner| &owner.session)
+    }
+
+    /// Those that count against the bounds of processes.
+    pub(crate) fn unused_processes(&self) -> Vec<UnusedProcess> {
+        let slots = self.slots.lock();
+        let unused = slots.by_id.iter().filter_map(|(capability, slot)| {
+            let live = slot.live.load();
+            let live = live.as_ref().filter(|live| live.turn.is_some())?;
+            let is_used = slot.leases.load(Ordering::SeqCst) > 0;
+            let since = live.connection.ended().is_none().then(|| *slot.last_used.lock());
+            let unused =
+                || UnusedProcess { capability: capability.clone(), since, slot: slot.clone() };
+            (!is_used).then(unused)
+        });
+        unused.collect()
     }
 
     pub(crate) async fn lease(
@@ -152,19 +189,22 @@ impl ConnectionPool {
         preparation: ConnectPreparation,
     ) -> impl Future<Output = Result<ConnectionLease, CallError>> + Send + 'static {
         let connector = self.connector.clone();
-        let ConnectPreparation { listener, known_revision, start_limit, opened } = preparation;
+        let ConnectPreparation { listener, era, turn, start_limit, opened } = preparation;
         let options = ConnectOptions {
             client: self.client.clone(),
             listener,
-            known_revision,
+            era,
             start_limit,
             cancel: self.cancel.child_token(),
         };
         async move {
+            // One that ended by itself gives back its turn.
+            slot.live.store(None);
+            let turn = turn.await?;
             let began = std::time::Instant::now();
             let connection = connector.connect(&definition, options).await?;
             opened(connection.server());
-            let live = Arc::new(LiveConnection { connection, opened: began });
+            let live = Arc::new(LiveConnection { connection, opened: began, turn });
             slot.live.store(Some(live.clone()));
             close_when_idle(&slot, &definition);
             Ok(slot.lease(live))
@@ -231,7 +271,8 @@ impl ConnectionPool {
         if let Some(slot) = known.filter(|slot| slot.fingerprint == *fingerprint) {
             return slot.clone();
         }
-        let slot = Arc::new(ConnectionSlot::new(fingerprint.clone()));
+        let turns = self.owner.as_ref().map(|owner| owner.turns.clone());
+        let slot = Arc::new(ConnectionSlot::new(fingerprint.clone(), turns));
         if is_in_force(&slots.catalog, id, fingerprint)
             && let Some(replaced) = slots.by_id.insert(id.clone(), slot.clone())
         {
@@ -247,7 +288,7 @@ fn is_in_force(catalog: &Catalog, id: &CapabilityId, fingerprint: &str) -> bool 
 }
 
 impl ConnectionSlot {
-    fn new(fingerprint: String) -> Self {
+    fn new(fingerprint: String, turns: Option<Arc<ProcessTurns>>) -> Self {
         Self {
             fingerprint,
             live: ArcSwapOption::empty(),
@@ -255,7 +296,22 @@ impl ConnectionSlot {
             unused: Notify::new(),
             last_used: Mutex::new(Instant::now()),
             attempts: Arc::default(),
+            turns,
         }
+    }
+
+    /// Takes the connection out, unless a caller uses it.
+    fn take_unused(&self) -> Option<Arc<LiveConnection>> {
+        let is_leased = || self.leases.load(Ordering::SeqCst) > 0;
+        if is_leased() {
+            return None;
+        }
+        let live = self.live.swap(None)?;
+        if is_leased() {
+            self.live.store(Some(live));
+            return None;
+        }
+        Some(live)
     }
 
     fn lease_live(self: &Arc<Self>) -> Option<ConnectionLease> {
@@ -279,6 +335,9 @@ impl ConnectionSlot {
     fn give_back(&self) {
         if self.leases.fetch_sub(1, Ordering::SeqCst) == 1 {
             self.unused.notify_waiters();
+            if let Some(turns) = &self.turns {
+                turns.note_idle();
+            }
         }
     }
 
@@ -306,40 +365,12 @@ impl ConnectionSlot {
     }
 }
 
-impl ConnectAttempts {
-    fn note(&mut self, error: Option<&CallError>, is_reported: bool) {
-        let Some(error) = error else {
-            *self = Self::default();
-            return;
-        };
-        // After a sign-in the next attempt must not wait, and a refusal costs no start-up.
-        if error.kind() != ErrorKind::NeedsLogin {
-            self.failures += 1;
-            self.last = Some((Instant::now(), error.clone()));
-            self.is_unreported = !is_reported;
-        }
-    }
-
-    /// Refuses an attempt that would not help now. Callers that waited for a failed attempt share its
-    /// failure instead of waiting for another.
-    fn check(&mut self, id: &CapabilityId, requested_at: Instant) -> Result<(), CallError> {
-        let is_unreported = std::mem::take(&mut self.is_unreported);
-        let Some((at, error)) = &self.last else { return Ok(()) };
-        if *at >= requested_at || is_unreported {
-            return Err(error.clone());
-        }
-        let doublings = self.failures.saturating_sub(2).min(6);
-        let pause = (Duration::from_millis(500) * 2_u32.pow(doublings)).min(MAX_BACKOFF);
-        let wait = (*at + pause).saturating_duration_since(Instant::now());
-        if self.failures < 2 || wait.is_zero() {
-            return Ok(());
-        }
-        let (times, seconds) = (self.failures, wait.as_secs_f32());
-        let message = format!(
-            "`{id}` failed to start {times} times, next try in {seconds:.1} s; the last error was: {}",
-            error.message
-        );
-        Err(CallError { message, ..error.clone() })
+impl UnusedProcess {
+    /// Ends the process. False if it is used again, or gone.
+    pub(crate) fn end(&self) -> bool {
+        let Some(live) = self.slot.take_unused() else { return false };
+        tokio::spawn(async move { live.connection.close().await });
+        true
     }
 }
 
@@ -404,20 +435,16 @@ fn close_when_idle(slot: &Arc<ConnectionSlot>, definition: &Definition) {
             tokio::time::sleep_until(wake).await;
             let Some(slot) = slot.upgrade() else { return };
             let idle_since = *slot.last_used.lock();
-            let is_leased = || slot.leases.load(Ordering::SeqCst) > 0;
-            if is_leased() {
-                wake = Instant::now() + idle;
-            } else if idle_since + idle > Instant::now() {
+            if slot.live.load().is_none() {
+                return;
+            }
+            if idle_since + idle > Instant::now() {
                 wake = idle_since + idle;
-            } else {
-                let Some(live) = slot.live.swap(None) else { return };
-                if is_leased() {
-                    slot.live.store(Some(live));
-                    wake = Instant::now() + idle;
-                    continue;
-                }
+            } else if let Some(live) = slot.take_unused() {
                 live.connection.close().await;
                 return;
+            } else {
+                wake = Instant::now() + idle;
             }
         }
     });
@@ -425,23 +452,4 @@ fn close_when_idle(slot: &Arc<ConnectionSlot>, definition: &Definition) {
 
 fn cancelled() -> CallError {
     CallError::new(ErrorCode::Cancelled, "the call was cancelled")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_failure_that_no_caller_saw_is_the_answer_to_the_next() {
-        let id = CapabilityId::new("one").unwrap();
-        let error = CallError::unavailable("no such package");
-        let mut attempts = ConnectAttempts::default();
-        for (is_reported, next) in [(false, Err("no such package")), (true, Ok(()))] {
-            attempts.note(Some(&error), is_reported);
-            let later = Instant::now() + Duration::from_secs(3600);
-            let answer = attempts.check(&id, later).map_err(|error| error.message);
-            assert_eq!(answer, next.map_err(str::to_owned));
-            attempts.failures = 0;
-        }
-    }
 }

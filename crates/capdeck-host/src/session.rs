@@ -16,7 +16,8 @@ use crate::{
     forwarded_capabilities::forwarded_capabilities,
     host::DeckClient,
     on_demand::ActiveSkills,
-    pool::ConnectionPool,
+    pool::{ConnectionPool, PoolOwner},
+    process_turns::end_unused,
     session_connections::{ConnectedClient, NotificationMode, OwnConnections, SessionConnections},
     subscriptions::unsubscribe_all,
 };
@@ -125,14 +126,19 @@ impl Host {
         let attached = self.0.attached.load().is_some();
         let own = (transparent || askable || attached).then(|| {
             let client = ClientProfile::clone(audience.client());
-            let pool = ConnectionPool::new(self.0.connector.clone(), client, self.catalog());
+            let turns = self.0.process_turns.clone();
+            let owner = PoolOwner { session: id.clone(), turns };
+            let connector = self.0.connector.clone();
+            let pool = ConnectionPool::new(connector, client, Some(owner), self.catalog());
             let pool = Arc::new(pool);
             self.register_pool(&pool);
             let notices = match transparent {
                 true => NotificationMode::PassOn(tasks),
                 false => NotificationMode::Follow,
             };
-            let client = Arc::new(ConnectedClient { session: id.clone(), listener, notices });
+            let is_legacy = continuity == SessionContinuity::Connection;
+            let session = id.clone();
+            let client = Arc::new(ConnectedClient { session, is_legacy, listener, notices });
             OwnConnections { pool, client }
         });
         Arc::new_cyclic(|me| Session {
@@ -229,6 +235,13 @@ impl Session {
     pub async fn notify_servers(&self, method: &str, params: Option<RawMembers>) {
         if let Some(own) = self.connections.own.as_ref() {
             own.pool.notify(method, params.as_ref()).await;
+        }
+    }
+
+    /// Ends the processes of a client that gives no sign of life. They start again when it does.
+    pub fn end_unused_processes(&self) {
+        if let Some(own) = &self.connections.own {
+            end_unused(&self.host, &own.pool);
         }
     }
 

@@ -2,13 +2,14 @@
 //!
 //! A legacy server learns about its client once, in the handshake, and may ask it something during
 //! a call. On a shared connection such a question has no recipient, so a session whose client can
-//! be asked (sampling, elicitation, roots) or that mirrors one server has its own connections. A
-//! modern server gets the client with every request, so its connection is shared.
+//! be asked (sampling, elicitation, roots) or that mirrors one server has its own connections, in
+//! the client's own era where the server speaks it. A modern server gets the client with every
+//! request, so modern clients share one connection to it.
 
 use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
-use capdeck_backend::{CallContext, CallError, CallerHandle};
+use capdeck_backend::{CallContext, CallError, CallerHandle, EraHint};
 use capdeck_catalog::{RawMembers, ServerDetails};
 use capdeck_definition::{Backend, Definition, SourceLayer};
 
@@ -19,6 +20,7 @@ use crate::{
     discover::{ListCause, relist_for_everyone},
     host::HostState,
     pool::{ConnectPreparation, ConnectionLease, ConnectionPool},
+    process_turns::is_single_process,
     raw,
     start_wait::start_limit,
     subscriptions,
@@ -42,6 +44,8 @@ pub(crate) struct OwnConnections {
 /// The client behind connections of its own.
 pub(crate) struct ConnectedClient {
     pub(crate) session: Arc<str>,
+    /// The client opened its session with a handshake.
+    pub(crate) is_legacy: bool,
     pub(crate) listener: Arc<dyn CallerHandle>,
     pub(crate) notices: NotificationMode,
 }
@@ -69,14 +73,38 @@ impl SessionConnections {
         &self.audience
     }
 
-    /// True when the session uses a shared connection to this server. An attached host is modern
-    /// but not shared: the servers behind it may distinguish clients, so each client needs its own
-    /// sender.
+    /// True when the session uses a shared connection to this server.
     pub(crate) fn shares(&self, definition: &Definition) -> bool {
-        let is_attached = definition.source.layer == SourceLayer::Remote;
-        self.own.is_none()
-            || !matches!(definition.backend, Backend::Mcp(_))
-            || self.host.0.eras.is_modern(definition) == Some(true) && !is_attached
+        let Some(own) = &self.own else { return true };
+        if !matches!(definition.backend, Backend::Mcp(_)) || is_single_process(definition) {
+            return true;
+        }
+        // It is modern but not shared: the servers behind it may distinguish clients, so each client
+        // needs its own sender.
+        if is_attached(definition) {
+            return false;
+        }
+        let spoken = self.host.0.eras.spoken(definition);
+        match own.client.is_legacy {
+            // In the client's era the server can ask during a call, which some tools need.
+            true => spoken.legacy == Some(false),
+            false => spoken.modern == Some(true),
+        }
+    }
+
+    /// True when the session reaches this server with self-contained requests. The server is
+    /// connected, so that its eras are known.
+    pub(crate) fn is_modern(&self, definition: &Definition) -> bool {
+        let may_be_modern = self.shares(definition) || is_attached(definition);
+        may_be_modern && self.host.0.eras.is_modern(definition)
+    }
+
+    fn era_hint(&self, definition: &Definition, own: Option<&OwnConnections>) -> EraHint {
+        let spoken = self.host.0.eras.spoken(definition);
+        let is_legacy = own.is_some_and(|own| own.client.is_legacy) && !is_attached(definition);
+        let legacy_first = spoken.modern == Some(false) || is_legacy;
+        let other = if legacy_first { spoken.modern } else { spoken.legacy };
+        EraHint { legacy_first, is_only_era: other == Some(false) }
     }
 
     fn own_for(&self, definition: &Definition) -> Option<&OwnConnections> {
@@ -123,7 +151,11 @@ impl SessionConnections {
             let pool = own.map_or(&host.0.shared, |own| &*own.pool);
             let prepare = || ConnectPreparation {
                 listener: Arc::new(ServerListener::new(self, definition, own)),
-                known_revision: host.0.eras.revision(definition),
+                era: self.era_hint(definition, own),
+                turn: match own {
+                    Some(_) => Box::pin(host.process_turn(definition, context)),
+                    None => Box::pin(std::future::ready(Ok(None))),
+                },
                 start_limit: start_limit(host, definition, context),
                 opened: self.after_opening(definition, own),
             };
@@ -156,6 +188,10 @@ impl SessionConnections {
             subscriptions::subscribe_again(&connections, &definition, own.as_ref());
         })
     }
+}
+
+fn is_attached(definition: &Definition) -> bool {
+    definition.source.layer == SourceLayer::Remote
 }
 
 struct ServerListener {

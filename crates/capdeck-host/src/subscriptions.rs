@@ -234,6 +234,11 @@ impl ResourceSubscriptions {
         of_this.map(|watched| watched.uri.clone()).collect()
     }
 
+    /// Whether a session is subscribed to resources on its own connection to a capability.
+    pub(crate) fn has_any(&self, session: &Arc<str>, capability: &CapabilityId) -> bool {
+        !self.uris(Some(session), capability).is_empty()
+    }
+
     fn uris_of(&self, session: &Arc<str>) -> Vec<String> {
         let table = self.0.lock();
         let own = table.values().flatten().filter(|watcher| watcher.session == *session);

@@ -161,7 +161,7 @@ async fn list_tasks(
     params: RawMembers,
 ) -> raw::Answer {
     let capability = request.capability(id.as_str())?;
-    if request.host().0.eras.is_modern(&capability.definition) == Some(true) {
+    if request.connections().is_modern(&capability.definition) {
         let target = TaskTarget { request, capability: &capability };
         return list_own_tasks(id, &params, &target).await;
     }

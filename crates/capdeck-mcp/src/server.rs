@@ -96,6 +96,9 @@ pub trait ServerSession: Send + Sync + 'static {
         HeaderParams::default()
     }
 
+    /// The client gives no sign of life: it has no request and no stream. Called again and again until it comes back.
+    async fn resting(&self) {}
+
     /// The session has ended. Called once.
     async fn closed(&self);
 }

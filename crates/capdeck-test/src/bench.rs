@@ -48,7 +48,7 @@ pub use growth::{
 pub use load_client::measure_load_client;
 pub use memory::measure_memory;
 pub use peer::BenchPeer;
-pub(crate) use process_usage::resident_memory;
+pub(crate) use process_usage::{resident_memory, tree_memory};
 pub use registry::{
     PaintWeight, REGISTRY_BLOCK_END, REGISTRY_BLOCK_START, RegistryFigures, TokenRow,
     WatcherFigures, measure_registry, render_registry, replace_registry_block,

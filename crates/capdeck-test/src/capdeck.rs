@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::{HttpClient, StdioClient, TestDirs, built_binary};
@@ -197,9 +198,19 @@ impl RunningHost {
 
     /// Asks the host to stop, as a service manager does, and waits until it has.
     pub fn stop(&mut self) {
-        let id = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
-        rustix::process::kill_process(id.unwrap(), rustix::process::Signal::TERM).unwrap();
-        self.child.wait().unwrap();
+        self.stop_by(Signal::TERM);
+    }
+
+    /// Sends the host a signal that ends it, and waits until it has ended.
+    pub fn stop_by(&mut self, signal: Signal) -> ExitStatus {
+        self.signal(signal);
+        self.child.wait().unwrap()
+    }
+
+    /// Sends the host a signal.
+    pub fn signal(&self, signal: Signal) {
+        let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        kill_process(id.unwrap(), signal).unwrap();
     }
 }
 

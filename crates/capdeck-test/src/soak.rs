@@ -38,10 +38,15 @@ pub struct SoakSettings {
     pub timeout: Duration,
     /// The longest wait for everything to be as it was before.
     pub calm: Duration,
+    /// Whether memory, too, has to be as it was before.
+    pub judges_memory: bool,
 }
 
 /// How often the host is looked at.
 const SAMPLE_EVERY: Duration = Duration::from_millis(500);
+
+/// How often the deck is written again while the clients are busy.
+const RELOAD_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The host, its guardian, the process that code mode forks from, and one that waits for the next run.
 const RESTING_PROCESSES: u64 = 4;
@@ -70,9 +75,14 @@ pub fn run(settings: SoakSettings, say: &dyn Fn(&str)) -> SoakFigures {
     let started = Instant::now();
     let mut samples = Vec::new();
     let mut printed_at = Instant::now();
+    let mut reloaded_at = Instant::now();
     while started.elapsed() < settings.duration {
         thread::sleep(SAMPLE_EVERY);
         samples.push(sampler.take());
+        if reloaded_at.elapsed() > RELOAD_INTERVAL {
+            reloaded_at = Instant::now();
+            stage.reload();
+        }
         if printed_at.elapsed() > Duration::from_secs(30) {
             printed_at = Instant::now();
             if let Some(sample) = samples.last() {
@@ -87,7 +97,9 @@ pub fn run(settings: SoakSettings, say: &dyn Fn(&str)) -> SoakFigures {
     }
     stage.end_remote_servers();
     say("waiting for the host to calm down");
-    let after = calm(&mut sampler, settings.calm, |sample| sample.is_within(&baseline));
+    let after = calm(&mut sampler, settings.calm, |sample| {
+        sample.is_within(&baseline) && (!settings.judges_memory || sample.has_memory_of(&baseline))
+    });
     let after = after.unwrap_or_else(|last| last);
     say(&format!("afterwards: {after}"));
     report::judge(settings, &tally, baseline, &samples, after)

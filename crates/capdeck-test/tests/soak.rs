@@ -12,6 +12,7 @@ fn twenty_seconds_of_misbehaviour_leave_nothing_behind() {
         clients: 50,
         timeout: Duration::from_secs(30),
         calm: Duration::from_secs(120),
+        judges_memory: false,
     };
     let figures = run(settings, &|what| println!("{what}"));
     let figures_text = serde_json::to_string_pretty(&figures).unwrap();

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use capdeck_catalog::RawMembers;
 use capdeck_definition::{McpServer, McpTransport, ProtocolEra};
 use capdeck_mcp::{
-    Era, ProtocolRevision,
+    Era,
     client::{
         ClientDescription, ClientError, CredentialProvider, EraChoice, HttpTarget, McpClient,
     },
@@ -69,11 +69,16 @@ pub(super) async fn open(
                 Err(failed) => failed,
             };
             // Some programs exit when they get a request of an unknown era.
-            if era != EraChoice::Auto || !failed.ended {
+            let other = match era {
+                EraChoice::Auto => EraChoice::Legacy,
+                EraChoice::LegacyFirst if !opening.options.era.is_only_era => EraChoice::Modern,
+                _ => return Err(failed.error),
+            };
+            if !failed.ended {
                 return Err(failed.error);
             }
             let (client, process) = opening.start_program()?;
-            let again = opening.session(client, Some(process), EraChoice::Legacy).await;
+            let again = opening.session(client, Some(process), other).await;
             // If it exits again, the first error has the cause.
             again.map_err(|second| if second.ended { failed.error } else { second.error })
         }
@@ -157,6 +162,7 @@ impl McpStartup {
             introduction: self.introduction(),
             own_info: own_info(surroundings),
             era,
+            refuses_other_era: self.refuses_other_era(era),
             call_timeout: Duration::from_millis(block.call_timeout_ms),
             log_scrubber: log_scrubber.clone(),
             given: self.given(),
@@ -170,16 +176,27 @@ impl McpStartup {
         opened
     }
 
-    /// Uses the definition's era, else that of the last connection, else probes.
+    /// Uses the definition's era, else the one to try first, else probes.
     fn era(&self) -> EraChoice {
-        let known = self.options.known_revision.as_deref().and_then(ProtocolRevision::parse);
         match self.prepared.block.protocol_era {
             ProtocolEra::Legacy => EraChoice::Legacy,
             ProtocolEra::Modern => EraChoice::Modern,
-            ProtocolEra::Auto if known.is_some_and(|known| known.era() == Era::Legacy) => {
-                EraChoice::LegacyFirst
-            }
+            ProtocolEra::Auto if self.options.era.legacy_first => EraChoice::LegacyFirst,
             ProtocolEra::Auto => EraChoice::Auto,
+        }
+    }
+
+    /// The era that the server is known to refuse, if it answers in the one that is tried first. A program that is
+    /// started again ended when it got the first message of the other era.
+    fn refuses_other_era(&self, choice: EraChoice) -> Option<Era> {
+        match choice {
+            _ if choice != self.era() => match choice {
+                EraChoice::Modern => Some(Era::Legacy),
+                _ => Some(Era::Modern),
+            },
+            EraChoice::LegacyFirst if self.options.era.is_only_era => Some(Era::Modern),
+            EraChoice::Auto if self.options.era.is_only_era => Some(Era::Legacy),
+            _ => None,
         }
     }
 

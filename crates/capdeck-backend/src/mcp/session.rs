@@ -53,6 +53,8 @@ pub(super) struct McpSessionParts {
     pub(super) introduction: ClientDescription,
     pub(super) own_info: RawMembers,
     pub(super) era: EraChoice,
+    /// From earlier connections.
+    pub(super) refuses_other_era: Option<Era>,
     pub(super) call_timeout: Duration,
     pub(super) log_scrubber: SecretScrubber,
     /// Removed from everything that the server sends.
@@ -385,7 +387,10 @@ impl McpSession {
 impl McpSession {
     /// A server may repeat a secret in its handshake, and the facts are stored on disk.
     fn scrubbed_facts(&self, hello: ServerHello) -> ServerDetails {
+        let era = hello.revision.era();
+        let is_known = self.parts.refuses_other_era.is_some_and(|refused| refused != era);
         let facts = ServerDetails {
+            refuses_other_era: hello.refuses_other_era || is_known,
             protocol_version: hello.revision.as_str().to_owned(),
             capabilities: hello.capabilities,
             server_info: hello.server_info,

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use capdeck_backend::{
-    CallContext, CallError, CallerHandle, ClientProfile, ConnectOptions, Connection, ErrorCode,
-    ToolCall,
+    CallContext, CallError, CallerHandle, ClientProfile, ConnectOptions, Connection, EraHint,
+    ErrorCode, ToolCall,
 };
 use capdeck_catalog::RawMembers;
 use capdeck_test::{FakeEra, FakePlan, RunningFake, fake::FakeFault};
@@ -301,18 +301,24 @@ async fn the_definition_decides_when_it_names_an_era() {
 #[tokio::test]
 async fn a_server_whose_era_is_known_is_not_asked_and_a_wrong_guess_is_mended() {
     let fake = plan(FakeEra::Modern).start_http();
-    for (backend, known, revision, probes) in [
-        (local(&plan(FakeEra::Legacy)), "2025-06-18", "2025-11-25", 0),
-        (local(&plan(FakeEra::Modern)), "2025-11-25", "2026-07-28", 1),
-        (remote(&fake), "2025-11-25", "2026-07-28", 1),
-        (local(&plan(FakeEra::Legacy)), "2026-07-28", "2025-11-25", 1),
+    for (backend, legacy_first, revision, probes, refuses_other_era) in [
+        (local(&plan(FakeEra::Legacy)), true, "2025-11-25", 0, false),
+        (local(&plan(FakeEra::Modern)), true, "2026-07-28", 1, true),
+        (remote(&fake), true, "2026-07-28", 1, true),
+        (local(&plan(FakeEra::Legacy)), false, "2025-11-25", 1, true),
+        (local(&plan(FakeEra::Both)), true, "2025-11-25", 0, false),
+        (local(&plan(FakeEra::Both)), false, "2026-07-28", 1, false),
     ] {
-        let options =
-            ConnectOptions { known_revision: Some(known.to_owned()), ..ConnectOptions::default() };
+        let options = ConnectOptions {
+            era: EraHint { legacy_first, is_only_era: false },
+            ..ConnectOptions::default()
+        };
         let deck = Deck::new(&[]);
         let connection = deck.connector.connect(&definition(backend), options).await.unwrap();
-        assert_eq!(connection.server().unwrap().protocol_version, revision);
-        assert_eq!(count(&received(&connection).await, "server/discover"), probes, "{known}");
+        let facts = connection.server().unwrap();
+        assert_eq!(facts.protocol_version, revision);
+        assert_eq!(facts.refuses_other_era, refuses_other_era, "{legacy_first} {revision}");
+        assert_eq!(count(&received(&connection).await, "server/discover"), probes, "{revision}");
     }
 }
 

@@ -43,6 +43,7 @@ mod import;
 mod init;
 mod install;
 mod install_providers;
+mod limits;
 mod list;
 mod many_servers;
 mod migrate;

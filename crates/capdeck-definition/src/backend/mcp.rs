@@ -50,6 +50,10 @@ pub struct McpServer {
     /// Stop the server after this long without a call. Absent means it stays.
     #[schemars(range(min = 1))]
     pub idle_timeout_ms: Option<u64>,
+    /// How many processes of it run for single clients at once; further clients wait for one. 1 gives all clients the
+    /// same process, and it cannot ask them anything outside their calls. 32 when left out.
+    #[schemars(range(min = 1, max = 1024))]
+    pub max_processes: Option<u32>,
     /// Which of its tools are offered. All of them when left out.
     pub tools: Option<ToolFilter>,
     /// Faults to inject between the host and the server, for trying out what happens then.
@@ -120,6 +124,7 @@ impl Default for McpServer {
             call_timeout_ms: CALL_TIMEOUT_MS,
             tool_cache_ttl_ms: TOOL_CACHE_TTL_MS,
             idle_timeout_ms: None,
+            max_processes: None,
             tools: None,
             chaos: None,
         }

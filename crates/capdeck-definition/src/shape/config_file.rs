@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::{DeclaredMap, EntryFields};
 use crate::{
-    ArtifactConfig, CapletSet, CliTools, Exposure, FlowMode, Glob, GoogleDiscoveryApi,
+    ArtifactConfig, CallAuditMode, CapletSet, CliTools, Exposure, FlowMode, Glob, GoogleDiscoveryApi,
     GraphQlEndpoint, HttpApi, McpServer, NamespaceAliases, NetworkAccess, OpenApiEndpoint, PinMode,
     RunConfig, ViewConfig,
     definition::id_pattern,
@@ -88,6 +88,8 @@ pub(crate) struct ConfigOptions {
     pub(crate) pins: Option<PinMode>,
     /// What happens when a script carries data from one capability into a changing call of another.
     pub(crate) flow: Option<FlowMode>,
+    /// Whether calls run while the audit trail cannot be written: `lenient` or `strict`.
+    pub(crate) audit: Option<CallAuditMode>,
     /// Which runs of code mode are recorded, and how long.
     pub(crate) runs: Option<RunConfig>,
     /// How long large results are kept. Read from the user's own config only.

@@ -59,7 +59,7 @@ impl TaskHandling {
         if !matches!(definition.backend, Backend::Mcp(_)) {
             return None;
         }
-        let is_modern = request.host().0.eras.is_modern(definition) == Some(true);
+        let is_modern = request.connections().is_modern(definition);
         match (request.session().tasks, is_modern) {
             (TaskForm::Core, false) | (TaskForm::Extension, true) => Some(Self::PassOn),
             (TaskForm::Extension, false) => Some(Self::FromCore),

@@ -1,6 +1,6 @@
 //! What is written down about calls, and what never is.
 
-use capdeck_host::{LastFailure, check, subscriptions};
+use capdeck_host::{CallAuditProblem, LastFailure, check, subscriptions};
 use std::process::Command;
 
 use capdeck_definition::Exposure;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     deck::{Deck, agent, agent_with, call, call_listed, caplet, context, everything_below},
-    record::lines,
+    record::{lines, until},
 };
 
 const CANARY: &str = "canary-7f3a9c51-do-not-show";
@@ -210,4 +210,49 @@ async fn subscriptions_are_written_down_without_queries() {
             ["subscriptions/listen", "", "", "ok"],
         ]
     );
+}
+
+#[tokio::test]
+async fn whether_calls_run_unaudited_is_for_the_deck_to_say() {
+    for (mode, runs) in
+        [(None, true), (Some("lenient"), true), (Some("strict"), false), (Some("odd"), false)]
+    {
+        let mut deck = Deck::of(&FakePlan::default());
+        if let Some(mode) = mode {
+            deck = deck.config("audit", json!(mode));
+        }
+        let host = deck.open();
+        let session = agent(&host);
+        let folder = deck.dirs.state().join("audit");
+        call(&session, "fake", "echo", json!({"before": 1})).await.unwrap();
+        let has_line = || folder.is_dir() && !written(&deck).is_empty();
+        until("the first line", || has_line().then_some(())).await;
+        std::fs::remove_dir_all(&folder).unwrap();
+        std::fs::write(&folder, "in the way").unwrap();
+        // Where calls go on, they are what shows that the trail is not written.
+        let first = call(&session, "fake", "echo", json!({"during": 1})).await;
+        let problem = until("the problem", || CallAuditProblem::of(&host)).await;
+        assert_eq!(problem.refuses_calls, !runs, "{mode:?}");
+        let second = call(&session, "fake", "echo", json!({"during": 2})).await;
+        for outcome in [first, second] {
+            match outcome {
+                Ok(_) => assert!(runs, "{mode:?}"),
+                Err(error) => {
+                    assert!(!runs, "{mode:?}: {error}");
+                    assert_eq!(error.code.as_str(), "DENIED");
+                    assert!(error.message.contains("audit trail"), "{error}");
+                    assert!(error.hint.unwrap().contains("`lenient`"));
+                }
+            }
+        }
+        // What was not written waits until it can be.
+        std::fs::remove_file(&folder).unwrap();
+        let wanted = if runs { 3 } else { 1 };
+        call(&session, "fake", "echo", json!({"after": 1})).await.unwrap();
+        let is_made = |line: &Value| line["outcome"] == "ok";
+        let made = || written(&deck).iter().filter(|line| is_made(line)).count();
+        until("the lines", || (folder.is_dir() && made() == wanted).then_some(())).await;
+        session.close().await;
+        host.close().await;
+    }
 }

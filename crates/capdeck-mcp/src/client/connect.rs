@@ -53,7 +53,7 @@ impl McpClient {
                 match self.initialize(&hello, remaining(end)).await {
                     // A slow modern server has received both messages and rejects the second.
                     Err(error) if silent => self.probe_after(error, &hello, end).await,
-                    outcome => outcome,
+                    outcome => outcome.map(ServerHello::refusing_the_other_era),
                 }
             }
         }
@@ -75,7 +75,7 @@ impl McpClient {
             return Err(error);
         }
         match self.probe(hello, remaining(end)).await {
-            Ok(Ok(found)) => Ok(found),
+            Ok(Ok(found)) => Ok(found.refusing_the_other_era()),
             Ok(Err(_)) | Err(_) => Err(error),
         }
     }
@@ -169,6 +169,8 @@ pub struct ServerHello {
     pub capabilities: RawObject,
     pub server_info: RawObject,
     pub instructions: Option<String>,
+    /// True when the server was asked in the other era first and refused. False when it was not asked.
+    pub refuses_other_era: bool,
     pub raw: Box<RawValue>,
 }
 
@@ -184,8 +186,13 @@ impl ServerHello {
             capabilities: raw::object_member(result, "capabilities").unwrap_or_default(),
             server_info: server_info.unwrap_or_default(),
             instructions: raw::text_member(result, "instructions"),
+            refuses_other_era: false,
             raw,
         }
+    }
+
+    fn refusing_the_other_era(self) -> Self {
+        Self { refuses_other_era: true, ..self }
     }
 }
 

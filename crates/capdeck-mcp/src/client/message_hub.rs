@@ -312,12 +312,46 @@ impl MessageHub {
             let (error, excerpt) = (&malformed.error, excerpt(frame));
             tracing::warn!(%error, excerpt, "the server sent something that is no message");
         }
-        let answered = malformed.id.as_ref().filter(|_| malformed.is_answer);
-        let answered = answered.and_then(RequestId::as_counter);
-        if let Some(call) = answered.and_then(|id| self.remove_call(id)) {
-            let message = "its answer has neither `result` nor `error`".to_owned();
-            call.complete(Err(ClientError::Protocol { message }), None);
+        let Some((id, error)) = self.answered_by(malformed, frame) else { return };
+        if let Some(call) = self.remove_call(id) {
+            call.complete(Err(error), None);
         }
+    }
+
+    /// The call that an unreadable message answers, and its error. Without an id it can only be the answer to the one
+    /// call that is open.
+    fn answered_by(
+        &self,
+        malformed: &MalformedMessage,
+        frame: &[u8],
+    ) -> Option<(u64, ClientError)> {
+        if malformed.is_stray_answer() {
+            return Some((self.only_call()?, ClientError::Rpc(malformed.error.clone())));
+        }
+        if let Some(id) = malformed.id.as_ref().filter(|_| malformed.is_answer) {
+            let error = ClientError::protocol("its answer has neither `result` nor `error`");
+            return Some((id.as_counter()?, error));
+        }
+        // What is no object is more likely a line of a log.
+        let is_object = frame.trim_ascii_start().first() == Some(&b'{');
+        if !is_object || str::from_utf8(frame).is_ok() {
+            return None;
+        }
+        let error = ClientError::protocol("its answer is not valid UTF-8");
+        match RpcMessage::parse(String::from_utf8_lossy(frame).as_bytes()) {
+            Ok(RpcMessage::Response { id, .. }) => Some((id.as_counter()?, error)),
+            Ok(RpcMessage::Request { .. } | RpcMessage::Notification { .. }) => None,
+            Err(_) => Some((self.only_call()?, error)),
+        }
+    }
+
+    /// The call that waits for an answer, if there is one only. A subscription waits for none.
+    fn only_call(&self) -> Option<u64> {
+        let listening = self.listening.load(Ordering::Relaxed);
+        let calls = self.calls.lock();
+        let mut waiting = calls.keys().filter(|id| **id != listening || !self.is_modern());
+        let only = waiting.next().copied();
+        only.filter(|_| waiting.next().is_none())
     }
 }
 

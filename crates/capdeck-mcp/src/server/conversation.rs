@@ -154,6 +154,12 @@ impl ServerConversation {
     }
 
     /// Cancels running requests and notifies the session. Later calls do nothing.
+    pub(super) async fn rest(&self) {
+        if let Some((_, session)) = self.session.get() {
+            session.resting().await;
+        }
+    }
+
     pub(super) async fn end(&self) {
         self.ended.cancel();
         if self.closed.swap(true, Ordering::Relaxed) {

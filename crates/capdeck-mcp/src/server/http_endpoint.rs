@@ -50,6 +50,9 @@ pub struct HttpOptions {
     /// The maximum number of sessions in each era. The one idle longest is ended for the next.
     pub max_sessions: usize,
     pub session_idle: Duration,
+    /// A client that closed its stream and sends no request is taken for gone after this time, and its session rests.
+    /// A client that had no stream yet has ten times as long.
+    pub session_rest: Duration,
     /// A response that takes longer than this opens a stream instead of plain JSON.
     pub json_grace: Duration,
     /// The interval of comments on an idle stream.
@@ -81,6 +84,7 @@ impl Default for HttpOptions {
             max_body: MAX_MESSAGE_BYTES,
             max_sessions: 1024,
             session_idle: Duration::from_secs(30 * 60),
+            session_rest: Duration::from_secs(30),
             json_grace: Duration::from_millis(150),
             keep_alive: Duration::from_secs(15),
             retry: Duration::from_secs(1),

@@ -4,7 +4,7 @@ use std::{
     collections::VecDeque,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -25,6 +25,9 @@ const MAX_FINISHED_BYTES: usize = 2 * MAX_MESSAGE_BYTES;
 /// The time in which a client with a broken connection can still read a finished stream.
 const REPLAY_WINDOW: Duration = Duration::from_secs(60);
 
+/// How many times as long a client may be silent that had no stream: it may be one that opens none.
+pub(super) const NO_STREAM_FACTOR: u32 = 10;
+
 pub(super) struct HttpSession {
     pub(super) id: String,
     pub(super) principal: SessionOwner,
@@ -35,6 +38,8 @@ pub(super) struct HttpSession {
     streams: Mutex<VecDeque<Arc<EventStream>>>,
     next_key: AtomicU64,
     last_used: Mutex<Instant>,
+    /// The client opens streams, so one without a stream is gone.
+    had_stream: AtomicBool,
 }
 
 impl HttpSession {
@@ -54,6 +59,7 @@ impl HttpSession {
             streams: Mutex::default(),
             next_key: AtomicU64::new(1),
             last_used: Mutex::new(Instant::now()),
+            had_stream: AtomicBool::new(false),
         })
     }
 
@@ -111,6 +117,23 @@ impl HttpSession {
             return None;
         }
         Some(self.last_used.lock().elapsed())
+    }
+
+    /// Whether the client has given no sign of life for so long. Looked at often, to know when a stream ended.
+    pub(super) fn is_resting(&self, rest: Duration) -> bool {
+        if self.unasked.is_attached() {
+            self.had_stream.store(true, Ordering::Relaxed);
+            self.touch();
+        }
+        let rest = match self.had_stream.load(Ordering::Relaxed) {
+            true => rest,
+            false => rest.saturating_mul(NO_STREAM_FACTOR),
+        };
+        self.idle_for().is_some_and(|idle| idle >= rest)
+    }
+
+    pub(super) async fn rest(&self) {
+        self.conversation.rest().await;
     }
 
     pub(super) async fn end(&self) {

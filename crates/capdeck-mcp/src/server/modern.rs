@@ -25,6 +25,7 @@ use super::{
     ClientPeer, RequestExchange, ServerLoad, ServerSession, SessionFactory, SessionLimit,
     SessionOwner,
     conversation::{IncomingRequest, notify, progress_token},
+    http_session::NO_STREAM_FACTOR,
     peer::{MessageOutlet, PeerRoute},
 };
 use crate::{
@@ -167,6 +168,13 @@ impl ModernServer {
     pub(super) async fn sweep(&self, idle_limit: Duration) {
         let idle = self.clients.sweep(idle_limit);
         join_all(idle.iter().map(|client| client.end())).await;
+    }
+
+    pub(super) async fn rest(&self, rest: Duration) {
+        join_all(
+            self.clients.sessions_idle_for(rest * NO_STREAM_FACTOR).iter().map(|one| one.resting()),
+        )
+        .await;
     }
 
     pub(super) async fn end(&self) {

@@ -62,6 +62,11 @@ impl SessionTable {
         removed
     }
 
+    pub(super) fn resting(&self, rest: Duration) -> Vec<Arc<HttpSession>> {
+        let sessions = self.sessions.lock();
+        sessions.values().filter(|session| session.is_resting(rest)).cloned().collect()
+    }
+
     pub(super) fn load(&self) -> ServerLoad {
         let sessions = self.sessions.lock();
         let requests = sessions.values().map(|session| session.conversation.requests()).sum();

@@ -246,3 +246,46 @@ async fn an_unknown_protocol_version_is_refused() {
         assert!(error.contains(message), "{error}");
     }
 }
+
+#[tokio::test]
+async fn an_error_without_an_id_answers_the_only_call() {
+    let (client, mut server, _) = pair();
+    let refusal = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"too deep"}}"#;
+    let answer = call(&client, &mut server, async |server, _| {
+        server.write(&format!("{refusal}\n")).await;
+    });
+    let error = soon(answer).await.unwrap_err();
+    assert!(matches!(&error, ClientError::Rpc(error) if error.message == "too deep"), "{error}");
+    // With two calls open it could be about either.
+    let both = async {
+        let first = server.read().await["id"].as_u64().unwrap();
+        let second = server.read().await["id"].as_u64().unwrap();
+        server.write(&format!("{refusal}\n")).await;
+        for id in [first, second] {
+            server.write(&format!("{{\"id\":{id},\"result\":{id}}}\n")).await;
+        }
+    };
+    let (one, other, ()) = tokio::join!(ask(&client, "m", None), ask(&client, "m", None), both);
+    assert!(one.is_ok() && other.is_ok(), "{one:?} {other:?}");
+}
+
+#[tokio::test]
+async fn an_answer_that_is_not_utf8_fails_its_call_at_once() {
+    let (client, mut server, _) = pair();
+    let bytes = |text: &str| -> Vec<u8> {
+        text.bytes().map(|byte| if byte == b'?' { 0xff } else { byte }).collect()
+    };
+    for broken in ["{\"id\":ID,\"result\":{\"text\":\"?\"}}\n", "{\"result\":{\"text\":\"??\n"] {
+        let answer = call(&client, &mut server, async |server, id| {
+            server.write("a line of a log \u{fffd}\n").await;
+            server.write_bytes(&bytes("a broken line of a log ?\n")).await;
+            server.write_bytes(&bytes(&broken.replace("ID", &id.to_string()))).await;
+        });
+        let error = soon(answer).await.unwrap_err();
+        assert!(error.to_string().contains("not valid UTF-8"), "{error}");
+    }
+    let answer = call(&client, &mut server, async |server, id| {
+        server.write(&format!("{{\"id\":{id},\"result\":1}}\n")).await;
+    });
+    assert_eq!(answer.await.unwrap(), "1");
+}

@@ -253,6 +253,10 @@ impl ServerSession for DeckSession {
         params::header_params(tool.as_ref().and_then(|tool| tool.input_schema()))
     }
 
+    async fn resting(&self) {
+        self.session.end_unused_processes();
+    }
+
     async fn closed(&self) {
         self.ended.cancel();
         self.session.close().await;

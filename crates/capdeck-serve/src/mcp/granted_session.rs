@@ -92,6 +92,10 @@ impl ServerSession for GrantedSession {
         self.with_tool(Some(tool)).header_params(tool).await
     }
 
+    async fn resting(&self) {
+        self.deck.resting().await;
+    }
+
     async fn closed(&self) {
         self.ended.cancel();
         self.capsules.closed().await;

@@ -113,7 +113,11 @@ impl McpService {
             scope: self.scope.clone(),
             principal,
             client_name,
-            client: ClientProfile { info: Some(hello.info), capabilities: hello.capabilities },
+            client: ClientProfile {
+                // A client need not say who it is; servers refuse an identity without a name.
+                info: Some(hello.info).filter(|info| !info.is_empty()),
+                capabilities: hello.capabilities,
+            },
             listener: ClientListener::new(peer, streams.clone()),
             tasks: match (&self.scope, hello.revision.era()) {
                 (SessionScope::Transparent(_), Era::Legacy) => TaskForm::Core,

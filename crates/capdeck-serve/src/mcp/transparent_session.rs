@@ -187,6 +187,10 @@ impl ServerSession for TransparentSession {
         params::header_params(tool.and_then(|tool| tool.input_schema()))
     }
 
+    async fn resting(&self) {
+        self.session.end_unused_processes();
+    }
+
     async fn closed(&self) {
         self.ended.cancel();
         self.session.close().await;

@@ -25,6 +25,7 @@ mod rest;
 mod security;
 mod served;
 mod sign_in;
+mod silent_clients;
 mod skills;
 mod slow_clients;
 mod status;

@@ -4,7 +4,7 @@ use capdeck_definition::Exposure;
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
-use crate::served::Setting;
+use crate::served::{Setting, until};
 
 #[test]
 fn health_and_readiness_are_json() {
@@ -29,6 +29,29 @@ fn health_and_readiness_are_json() {
     let home = client.send("GET", "/", &[], b"");
     assert_eq!(home.status, 200);
     assert!(home.body.contains(&format!("http://{}/mcp", served.authority())), "{}", home.body);
+}
+
+#[test]
+fn an_audit_trail_that_cannot_be_written_is_named() {
+    for (mode, status) in [("lenient", 200), ("strict", 503)] {
+        let setting = Setting::of(&FakePlan::default()).config("audit", json!(mode));
+        let folder = setting.dirs.state().join("audit");
+        std::fs::create_dir_all(setting.dirs.state()).unwrap();
+        std::fs::write(&folder, "in the way").unwrap();
+        let served = setting.exposure(Exposure::Direct).serve();
+        let mut client = served.deck_client();
+        client.request("tools/call", json!({"name": "fake__echo", "arguments": {}}));
+        let ready = until("the problem", || {
+            let ready = client.send("GET", "/ready", &[], b"");
+            ready.body.contains("audit").then_some(ready)
+        });
+        assert_eq!(ready.status, status, "{}", ready.body);
+        std::fs::remove_file(&folder).unwrap();
+        until("the end of the problem", || {
+            let ready = client.send("GET", "/ready", &[], b"");
+            (ready.status == 200 && !ready.body.contains("audit")).then_some(())
+        });
+    }
 }
 
 #[test]

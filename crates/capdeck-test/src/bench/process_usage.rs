@@ -34,7 +34,7 @@ pub(super) fn memory_of(id: u32) -> ProcessMemory {
 }
 
 /// Memory of a process and all its descendants.
-pub(super) fn tree_memory(id: u32) -> TreeMemory {
+pub(crate) fn tree_memory(id: u32) -> TreeMemory {
     let of_one = |id: &u32| {
         let map = memory_map(*id);
         TreeMemory { processes: 1, pss: sum(&map, "Pss:"), rss: sum(&map, "Rss:") }

@@ -1,4 +1,4 @@
-//! `soak [--minutes N]` runs the soak; `soak render` writes the last figures into the documents.
+//! `soak [--minutes N | --seconds N] [--clients N]` runs the soak; `soak render` writes the last figures into the documents.
 //!
 //! Started by `bench/soak`, which builds everything first.
 #![expect(
@@ -20,21 +20,32 @@ use capdeck_test::soak::{SoakFigures, SoakSettings, render_soak, replace_soak_bl
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match arguments.as_slice() {
-        [] => soak(10),
-        ["--minutes", minutes] => soak(minutes.parse().unwrap()),
-        ["render"] => write_blocks(),
-        _ => panic!("usage: soak [--minutes N] | soak render"),
+    if arguments == ["render"] {
+        return write_blocks();
     }
+    let (mut seconds, mut clients) = (600, 50);
+    for option in arguments.chunks(2) {
+        let [name, value] = option else { panic!("{USAGE}") };
+        let number: usize = value.parse().unwrap();
+        match name.as_str() {
+            "--minutes" => seconds = number as u64 * 60,
+            "--seconds" => seconds = number as u64,
+            "--clients" => clients = number,
+            _ => panic!("{USAGE}"),
+        }
+    }
+    soak(Duration::from_secs(seconds), clients);
 }
 
-fn soak(minutes: u64) {
+const USAGE: &str = "usage: soak [--minutes N | --seconds N] [--clients N] | soak render";
+
+fn soak(duration: Duration, clients: usize) {
     let settings = SoakSettings {
-        duration: Duration::from_secs(60 * minutes),
-        clients: 50,
+        duration,
+        clients,
         timeout: Duration::from_secs(2),
-        calm: Duration::from_secs(120),
+        calm: Duration::from_secs(60),
+        judges_memory: true,
     };
     let figures = run(settings, &|what| eprintln!("{what}"));
     fs::write(results(), serde_json::to_string_pretty(&figures).unwrap() + "\n").unwrap();

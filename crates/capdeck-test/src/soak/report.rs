@@ -73,6 +73,12 @@ pub(super) fn judge(
             violations.push(format!("{what}: {before} before, {now} afterwards"));
         }
     }
+    if settings.judges_memory && !after.has_memory_of(&baseline) {
+        violations.push(format!(
+            "memory: {} bytes before, {} afterwards",
+            baseline.proportional_bytes, after.proportional_bytes
+        ));
+    }
     let resident = growth(samples);
     let seconds = settings.duration.as_secs();
     let allowed = resident.first_third + resident.first_third / FLAT_SHARE + FLAT_BYTES;
@@ -117,6 +123,7 @@ fn peak(samples: &[HostSample]) -> HostSample {
         descriptors: peak.descriptors.max(sample.descriptors),
         threads: peak.threads.max(sample.threads),
         resident_bytes: peak.resident_bytes.max(sample.resident_bytes),
+        proportional_bytes: peak.proportional_bytes.max(sample.proportional_bytes),
         connections: peak.connections.max(sample.connections),
         sessions: peak.sessions.max(sample.sessions),
         requests: peak.requests.max(sample.requests),
@@ -135,11 +142,14 @@ pub fn replace_soak_block(document: &str, block: &str) -> Option<String> {
 /// The figures as Markdown. The same figures always give the same text.
 pub fn render_soak(figures: &SoakFigures) -> String {
     let mut text = format!(
-        "{} badly behaved clients and {} children for {} minutes ({} build): {} rounds, {}.\n\n\
+        "{} badly behaved clients and {} children for {}, with a reload every two seconds ({} build): {} rounds, {}.\n\n\
          | | before | at most | afterwards |\n|---|--:|--:|--:|\n",
         figures.clients,
         figures.children,
-        figures.seconds / 60,
+        match figures.seconds % 60 {
+            0 => format!("{} minutes", figures.seconds / 60),
+            _ => format!("{} seconds", figures.seconds),
+        },
         figures.profile,
         figures.rounds,
         match figures.violations.len() {
@@ -157,6 +167,7 @@ pub fn render_soak(figures: &SoakFigures) -> String {
         ("event streams", |sample| sample.streams),
         ("suspended calls", |sample| sample.suspended_calls),
         ("resident memory, MB", |sample| sample.resident_bytes / 1_000_000),
+        ("memory of all processes (PSS), MB", |sample| sample.proportional_bytes / 1_000_000),
     ] {
         let [before, most, after] = [&figures.baseline, &figures.peak, &figures.after].map(read);
         text.push_str(&format!("| {what} | {before} | {most} | {after} |\n"));

@@ -5,7 +5,13 @@ use std::{fmt, fs};
 use serde::{Deserialize, Serialize};
 
 use super::stage::SoakStage;
-use crate::{HttpClient, bench::resident_memory};
+use crate::{
+    HttpClient,
+    bench::{resident_memory, tree_memory},
+};
+
+/// Memory may be more than before by this part of it.
+const MEMORY_SHARE: u64 = 10;
 
 /// One look at the host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -17,6 +23,9 @@ pub struct HostSample {
     pub descriptors: u64,
     pub threads: u64,
     pub resident_bytes: u64,
+    /// Of the host and all its descendants, shared pages in parts.
+    #[serde(default)]
+    pub proportional_bytes: u64,
     pub connections: u64,
     pub sessions: u64,
     pub requests: u64,
@@ -50,6 +59,7 @@ impl HostSampler {
             descriptors: entries(&format!("/proc/{}/fd", self.id)),
             threads: threads.and_then(|text| text.trim().parse().ok()).unwrap_or(0),
             resident_bytes: resident_memory(self.id),
+            proportional_bytes: tree_memory(self.id).pss,
             // Our own connection is none of the clients'.
             connections: gauge("capdeck_connections").saturating_sub(1),
             sessions: gauge("capdeck_sessions"),
@@ -109,6 +119,14 @@ impl HostSample {
     }
 }
 
+impl HostSample {
+    /// True when the memory is at most a tenth more than it was.
+    pub(super) fn has_memory_of(&self, baseline: &Self) -> bool {
+        let before = baseline.proportional_bytes;
+        self.proportional_bytes <= before + before / MEMORY_SHARE
+    }
+}
+
 impl fmt::Display for HostSample {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -116,6 +134,7 @@ impl fmt::Display for HostSample {
             descriptors,
             threads,
             resident_bytes,
+            proportional_bytes,
             connections,
             sessions,
             requests,
@@ -124,9 +143,11 @@ impl fmt::Display for HostSample {
         } = self;
         write!(
             formatter,
-            "{processes} processes, {descriptors} descriptors, {threads} threads, {} MB, {connections} connections, \
-             {sessions} sessions, {requests} requests, {streams} streams, {suspended_calls} suspended calls",
-            resident_bytes / 1_000_000
+            "{processes} processes, {descriptors} descriptors, {threads} threads, {} MB ({} MB with all \
+             descendants), {connections} connections, {sessions} sessions, {requests} requests, {streams} streams, \
+             {suspended_calls} suspended calls",
+            resident_bytes / 1_000_000,
+            proportional_bytes / 1_000_000
         )
     }
 }

@@ -8,12 +8,27 @@ use crate::{CapdeckRun, RunningHost, TestDirs, fake::RunningFake};
 /// Unused sessions and unanswered questions end soon, so that the soak sees them end.
 const IDLE_MS: u64 = 5000;
 
+/// The deck; with every version one of its children has another definition.
+fn config(children: &[SoakChild], version: u32) -> Value {
+    let mut servers: Map<String, Value> =
+        children.iter().map(|child| (child.id.to_owned(), child.entry.clone())).collect();
+    let sound =
+        children.iter().filter(|child| child.is_sound && child.entry.get("command").is_some());
+    if let Some(changing) = sound.last().and_then(|child| servers.get_mut(child.id)) {
+        changing["env"]["SOAK_VERSION"] = version.to_string().into();
+    }
+    json!({
+        "mcpServers": servers, "serve": {"sessionIdleMs": IDLE_MS, "questionLifetimeMs": IDLE_MS},
+    })
+}
+
 /// A running host and everything around it.
 pub(super) struct SoakStage {
     pub(super) host: RunningHost,
     pub(super) children: Vec<SoakChild>,
     remote: Vec<RunningFake>,
     dirs: TestDirs,
+    reloads: u32,
 }
 
 impl SoakStage {
@@ -21,13 +36,15 @@ impl SoakStage {
     pub(super) fn open() -> Self {
         let dirs = TestDirs::new();
         let (children, remote) = children();
-        let servers: Map<String, Value> =
-            children.iter().map(|child| (child.id.to_owned(), child.entry.clone())).collect();
-        dirs.write_config(&json!({
-            "mcpServers": servers, "serve": {"sessionIdleMs": IDLE_MS, "questionLifetimeMs": IDLE_MS},
-        }));
+        dirs.write_config(&config(&children, 0));
         let host = CapdeckRun::new(&dirs).env("CAPDECK_LOG", "error").up(&[]);
-        Self { host, children, remote, dirs }
+        Self { host, children, remote, dirs, reloads: 0 }
+    }
+
+    /// Writes the deck with another definition of one child: the host reads it, and replaces that child.
+    pub(super) fn reload(&mut self) {
+        self.reloads += 1;
+        self.dirs.write_config(&config(&self.children, self.reloads));
     }
 
     /// `127.0.0.1:PORT`.

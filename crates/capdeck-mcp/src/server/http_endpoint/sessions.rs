@@ -114,8 +114,8 @@ impl HttpEndpoint {
         if self.sweeping.swap(true, Ordering::Relaxed) {
             return;
         }
-        let period = (self.options.session_idle / 4)
-            .clamp(Duration::from_millis(10), Duration::from_secs(15));
+        let shortest = self.options.session_idle.min(self.options.session_rest);
+        let period = (shortest / 4).clamp(Duration::from_millis(10), Duration::from_secs(15));
         let endpoint = Arc::downgrade(self);
         tokio::spawn(async move {
             loop {
@@ -123,6 +123,9 @@ impl HttpEndpoint {
                 let Some(endpoint) = endpoint.upgrade() else { return };
                 let idle = endpoint.options.session_idle;
                 join(end_all(endpoint.sessions.sweep(idle)), endpoint.modern.sweep(idle)).await;
+                let resting = endpoint.sessions.resting(endpoint.options.session_rest);
+                let resting = join_all(resting.iter().map(|session| session.rest()));
+                join(resting, endpoint.modern.rest(endpoint.options.session_rest)).await;
             }
         });
     }

@@ -117,6 +117,14 @@ impl ClientTable {
         clients.extract_if(|_, client| stale(client)).map(|(_, client)| client).collect()
     }
 
+    pub(super) fn sessions_idle_for(&self, rest: Duration) -> Vec<Arc<dyn ServerSession>> {
+        let clients = self.clients.lock();
+        let idle =
+            |client: &&Arc<ClientTableEntry>| client.idle_for().is_some_and(|idle| idle >= rest);
+        let idle = clients.values().filter(idle);
+        idle.filter_map(|client| client.session.get().cloned()).collect()
+    }
+
     pub(super) fn count(&self) -> (usize, usize) {
         let clients = self.clients.lock();
         (clients.len(), clients.values().map(|client| client.activity.lock().requests).sum())

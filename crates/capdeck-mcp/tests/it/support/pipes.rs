@@ -20,7 +20,11 @@ impl PipedServer {
     }
 
     pub(crate) async fn write(&mut self, text: &str) {
-        self.writer.write_all(text.as_bytes()).await.unwrap();
+        self.write_bytes(text.as_bytes()).await;
+    }
+
+    pub(crate) async fn write_bytes(&mut self, bytes: &[u8]) {
+        self.writer.write_all(bytes).await.unwrap();
     }
 }
 

@@ -38,6 +38,8 @@ pub struct HttpLimits {
     pub max_unfinished: usize,
     /// How long an unused session lives.
     pub session_idle: Duration,
+    /// How long after its last stream a silent client is taken for gone. Processes that run only for it end.
+    pub session_rest: Duration,
     /// How long a modern client has to answer a question before the call is cancelled.
     pub question_lifetime: Duration,
 }
@@ -70,6 +72,7 @@ impl Default for HttpLimits {
             body_timeout: Duration::from_secs(10),
             max_unfinished: (max_connections / 2).min(256),
             session_idle: Duration::from_secs(30 * 60),
+            session_rest: Duration::from_secs(30),
             question_lifetime: Duration::from_secs(10 * 60),
         }
     }

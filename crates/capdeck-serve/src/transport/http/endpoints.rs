@@ -145,6 +145,7 @@ fn endpoint(host: &Host, scope: SessionScope, limits: HttpLimits) -> Arc<HttpEnd
 fn options(limits: HttpLimits) -> HttpOptions {
     HttpOptions {
         session_idle: limits.session_idle,
+        session_rest: limits.session_rest,
         question_lifetime: limits.question_lifetime,
         ..HttpOptions::default()
     }

@@ -11,7 +11,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use capdeck_host::{
-    CapsuleAuthor, CapsuleCaller, CapsuleProblem, CapsuleServiceExt as _, Host,
+    CallAuditProblem, CapsuleAuthor, CapsuleCaller, CapsuleProblem, CapsuleServiceExt as _, Host,
     StorageStatusRequest, StorageStatusResponse,
 };
 use http::{StatusCode, header};
@@ -70,7 +70,10 @@ impl HostReadiness {
 /// still serves the others.
 pub(super) async fn ready(State(readiness): State<HostReadiness>) -> Response {
     let (storage, host) = (readiness.storage_status().await, &readiness.host);
-    if let Some(reason) = &storage.reason {
+    let audit = CallAuditProblem::of(host);
+    let refuses_calls = audit.as_ref().filter(|problem| problem.refuses_calls);
+    let refused = refuses_calls.map(|problem| format!("the audit trail: {}", problem.reason));
+    if let Some(reason) = storage.reason.as_ref().or(refused.as_ref()) {
         let body = json!({
             "status": "unavailable",
             "version": host.settings().version,
@@ -87,9 +90,12 @@ pub(super) async fn ready(State(readiness): State<HostReadiness>) -> Response {
         "capabilities": { "usable": usable, "all": catalog.capabilities().count() },
         "quarantined": catalog.quarantined().len(),
     });
-    if !storage.capsules.is_empty() {
-        let named = |one: &CapsuleProblem| json!({ "capsule": one.id, "problem": one.problem });
-        body["degraded"] = storage.capsules.iter().map(named).collect();
+    let named = |one: &CapsuleProblem| json!({ "capsule": one.id, "problem": one.problem });
+    let mut degraded: Vec<Value> = storage.capsules.iter().map(named).collect();
+    degraded
+        .extend(audit.map(|one| json!({ "audit": "calls run unaudited", "problem": one.reason })));
+    if !degraded.is_empty() {
+        body["degraded"] = degraded.into();
     }
     Json(body).into_response()
 }
