@@ -334,8 +334,7 @@ pub enum ClientDocumentError {
     #[error("the client's document may not be fetched: {reason}")]
     OutOfReach { reason: ReachError },
     #[error(
-        "the client's document could not be fetched: {reason}. On a host without a way to the Internet, start \
-         `capdeck up` with --no-client-documents and sign in again; the client then registers itself"
+        "the client's document could not be fetched: {reason}; without a way there, use `capdeck up --no-client-documents`"
     )]
     Unreachable { reason: String },
     #[error("the client's document was answered with status {status}; redirects are not followed")]
