@@ -12,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 readonly RUST_SUITES="format lint unit doc licences"
-readonly E2E_SUITES="book conformance clients bridges connect firsthour apis dashboard keyring rest generators"
+readonly E2E_SUITES="book conformance clients bridges connect agents firsthour apis dashboard keyring rest generators"
 readonly NAMED_SUITES="servers"
 readonly FAILURE_LINES=40
 readonly MDBOOK=0.5.4
@@ -108,6 +108,19 @@ suite_connect() {
   locked fetch_npm connect || { skip "npm could not install tests/connect/package.json (see $DEPS/npm-connect.log)"; return; }
   build_capdeck || return 1
   "$NODE" tests/connect/run.mjs
+}
+
+# Real agents, driven by a scripted model. CAPDECK_UPDATE_DOCS=1 writes docs/reference/agents.md.
+suite_agents() {
+  install_node || return
+  has python3 || { skip "python3 is not installed"; return; }
+  has git || { skip "git is not installed"; return; }
+  [ "$(uname -sm)" = "Linux x86_64" ] || { skip "the page has what agents do on Linux x86_64"; return; }
+  locked fetch_npm agents || { skip "npm could not install tests/agents/package.json (see $DEPS/npm-agents.log)"; return; }
+  locked fetch_python venv-agents tests/agents/requirements.txt ||
+    { skip "pip could not install tests/agents/requirements.txt (see $DEPS/pip.log)"; return; }
+  build_capdeck || return 1
+  "$NODE" tests/agents/run.mjs
 }
 
 # The first five minutes with real servers and cold caches, and the README's first example.

@@ -185,7 +185,7 @@ def search(walk, _project):
         call("search", {"query": "add two numbers"}),
         call("call_tool", {"name": "everything__add", "data": {"a": 2, "b": 3}}),
     )
-    assert names(listed) == ["search", "describe", "call_tool"], names(listed)
+    assert names(listed) == ["search", "describe", "call_tool", "call_read_only"], names(listed)
     assert "everything__add(a: number, b: number)" in text(found), found
     assert "5" in text(sum_), sum_
 

@@ -64,7 +64,7 @@ pub use self::{
         ADMIN_OPERATOR, AuthenticatedOperator, IssuedOperatorKey, LOCAL_OPERATOR, NewOperator,
         Operator, OperatorAccount, OperatorSubject, OperatorUpdate, SignUpDomains,
     },
-    options::{RegistryLifetimes, RegistryLimits, RegistryOptions},
+    options::{ClientDocuments, RegistryLifetimes, RegistryLimits, RegistryOptions},
     policy::{ApprovalMode, GrantPolicy, GrantRule, IpNetwork, RuleAction, RuleMatch},
     profile::{AccessProfile, ProfileTerms},
     records::{LastUseTime, RecordCollection, RegistryRecord, RegistryRecords},

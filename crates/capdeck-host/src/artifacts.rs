@@ -20,7 +20,7 @@ use crate::{
     audit::without_query,
     deck_snapshot::DeckSnapshot,
     durable::blocking,
-    long_result::{self, ItemRange, cut_json, truncation_note as describe_cut},
+    long_result::{self, ItemRange, ReadOn, cut_json},
     raw,
 };
 
@@ -103,8 +103,11 @@ pub(crate) async fn read_on(deck: &DeckSnapshot<'_>, text: &str) -> raw::Answer 
                 return raw::text(&json!({ "content": [block] }));
             }
         };
-        let budget = long_result::result_bytes(deck.catalog().config()) / 2;
-        show(deck, uri, at, range, budget).await?.result()
+        let session = deck.session();
+        let limit = long_result::result_bytes(session, deck.catalog().config());
+        // Beside the excerpt, a structured form is as long; an agent reads the text alone.
+        let budget = if session.reads_text_alone() { limit } else { limit / 2 };
+        show(deck, uri, at, range, budget).await?.result(ReadOn::of(session))
     };
     audited(deck, text, reading).await
 }
@@ -298,9 +301,9 @@ impl ArtifactExcerpt {
         })
     }
 
-    fn result(self) -> raw::Answer {
+    fn result(self, reads_on: ReadOn) -> raw::Answer {
         let facts = self.facts();
-        let cuts = self.shown.cuts.iter().take(8).map(|cut| describe_cut(&self.artifact.uri, cut));
+        let cuts = self.shown.cuts.iter().take(8).map(|cut| reads_on.note(&self.artifact.uri, cut));
         let cuts: Vec<String> = cuts.collect();
         let mut content = vec![json!({ "type": "text", "text": self.shown.text })];
         if !cuts.is_empty() {

@@ -187,7 +187,14 @@ async fn make(resolved: &ResolvedCall<'_>, span: Option<&CallSpan>) -> raw::Answ
     };
     let sent = match call.whole {
         true => chosen,
-        false => long_result::fit_result(session, config, capability, chosen).await?,
+        false => {
+            let fitted = long_result::fit_result(session, config, capability, chosen).await?;
+            match (&definition.backend, &session.scope) {
+                // What a server sent stays as it is; everything else is made here.
+                (Backend::Mcp(_), _) | (_, SessionScope::Transparent(_)) => fitted,
+                _ => session.as_read(Ok(fitted))?,
+            }
+        }
     };
     if capability.tools_only || session.access.is_some() {
         session.known_artifacts.note(&sent);

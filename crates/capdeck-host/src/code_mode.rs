@@ -18,18 +18,19 @@ use std::{
 use capdeck_backend::{CallError, ErrorCode};
 use capdeck_catalog::Capability;
 use capdeck_sandbox::{
-    CapabilityDirectory, CellRun, RunEnvelope, RunReport, SandboxPool, SandboxSettings,
-    SessionChoice, SessionId, TypeCheck, WorkerCommand,
+    CapabilityDirectory, CellRun, CodeDiagnostic, RunEnvelope, RunError, RunLogs, RunReport,
+    SandboxPool, SandboxSettings, SessionChoice, SessionId, TypeCheck, WorkerCommand,
 };
 use capdeck_storage::sha256_hex;
-use serde::Deserialize;
-use serde_json::{json, value::RawValue};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json, value::RawValue};
 
 use self::{logs::LogStore, types::DeckDirectory};
 use crate::{
     CallConsent, RequestContext, Session, SessionContinuity, SessionScope, View, ViewPolicy,
     deck_snapshot::DeckSnapshot,
     journal::{RunEnvironment, resume_recorded, run_recorded},
+    optional_argument::{count, given},
     raw,
 };
 
@@ -77,11 +78,15 @@ impl CodeMode {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct CodeArguments {
+    #[serde(default, deserialize_with = "given")]
     code: Option<String>,
+    #[serde(default, deserialize_with = "count")]
     timeout_ms: Option<u64>,
+    #[serde(default, deserialize_with = "given")]
     session_id: Option<String>,
-    #[serde(default)]
-    check: TypeCheck,
+    #[serde(default, deserialize_with = "given")]
+    check: Option<TypeCheck>,
+    #[serde(default, deserialize_with = "given")]
     resume: Option<String>,
 }
 
@@ -174,6 +179,7 @@ pub(crate) async fn run_tool(
             };
             let timeout = timeout_ms.map(Duration::from_millis);
             let consent = CallConsent::NotAsked;
+            let (code, check) = (without_fence(code), check.unwrap_or_default());
             let code = CodeRequest { code, timeout, session, check, consent };
             run(request, code).await?
         }
@@ -186,7 +192,7 @@ pub(crate) async fn run_tool(
             ));
         }
     };
-    as_tool_result(&report.envelope)
+    request.session().as_read(as_tool_result(&report.envelope))
 }
 
 /// Starts a worker ahead for a client that lists the tool, so that its first run need not wait.
@@ -266,13 +272,79 @@ pub(crate) fn may_code(deck: &DeckSnapshot<'_>, view: &View, capability: &Capabi
     }
 }
 
-/// The envelope as a tool result: structured for programs, as text for models, each as small as
-/// possible.
+/// The code in a block of Markdown that is nothing but one, as models write it.
+fn without_fence(code: String) -> String {
+    let inner = code.trim().strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
+    match inner.and_then(|inner| inner.split_once('\n')) {
+        Some((language, inner)) if !language.contains('`') && !inner.contains("```") => {
+            inner.to_owned()
+        }
+        _ => code,
+    }
+}
+
+/// The envelope as a tool result: all of it for programs, and as text what a model acts on.
 fn as_tool_result(envelope: &RunEnvelope) -> raw::Answer {
     let structured = raw::text(envelope)?;
-    let text = json!([{ "type": "text", "text": structured.get() }]);
+    let text = json!([{ "type": "text", "text": text_for_model(envelope)? }]);
     let is_error = json!(envelope.outcome.is_err());
     let mut result = raw::object([("content", text), ("isError", is_error)]);
     result.insert("structuredContent".to_owned(), structured);
     raw::text(&result)
+}
+
+/// The envelope without what no model asked for: identifiers and times of the run, and lists with nothing in them. A failed
+/// run keeps what it can be looked at by.
+fn text_for_model(envelope: &RunEnvelope) -> Result<String, CallError> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct ModelAnswer<'a> {
+        ok: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        value: Option<&'a RawValue>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<&'a RunError>,
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        diagnostics: &'a [CodeDiagnostic],
+        #[serde(skip_serializing_if = "Option::is_none")]
+        logs: Option<&'a RunLogs>,
+        #[serde(skip_serializing_if = "Map::is_empty")]
+        meta: Map<String, Value>,
+    }
+    let RunEnvelope { outcome, diagnostics, logs, meta } = envelope;
+    let kept = [
+        ("sessionId", meta.session_id.as_ref().map(|id| json!(id))),
+        (
+            "recoveryRef",
+            meta.recovery_ref.as_ref().filter(|_| outcome.is_err()).map(|id| json!(id)),
+        ),
+    ];
+    let answer = ModelAnswer {
+        ok: outcome.is_ok(),
+        value: outcome.as_deref().ok(),
+        error: outcome.as_ref().err(),
+        diagnostics,
+        logs: Some(logs).filter(|logs| logs.truncated || !logs.entries.is_empty()),
+        meta: kept.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect(),
+    };
+    serde_json::to_string(&answer).map_err(CallError::internal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fenced_block_is_code() {
+        for (given, code) in [
+            ("```ts\nreturn 1;\n```", "return 1;\n"),
+            ("  ```\nreturn 1;\n```\n", "return 1;\n"),
+            ("return 1;", "return 1;"),
+            ("```return 1```", "```return 1```"),
+            ("return `a`;\n```", "return `a`;\n```"),
+            ("```ts\na\n```\nand\n```ts\nb\n```", "```ts\na\n```\nand\n```ts\nb\n```"),
+        ] {
+            assert_eq!(without_fence(given.to_owned()), code, "{given}");
+        }
+    }
 }

@@ -120,7 +120,7 @@ async fn ask(
                 return Ok(ApprovalSource::Always);
             }
             ApprovalAnswer::No => return Err(declined(call)),
-            // A client that cannot answer after all leaves the command line.
+            // A client that cannot answer after all, or whose person is not there, leaves the command line.
             ApprovalAnswer::None => {}
         }
     }

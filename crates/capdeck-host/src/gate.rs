@@ -156,6 +156,6 @@ fn unknown(catalog: &Catalog, id: &str) -> CallError {
     let error = CallError::new(ErrorCode::ServerNotFound, format!("there is no capability `{id}`"));
     match catalog.nearest_capability(id) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),
-        None => error.hint("the person sees what there is with: capdeck list"),
+        None => error.hint("use an id that `search` or `capdeck list` shows"),
     }
 }

@@ -1,7 +1,7 @@
-//! Results too large for an agent: a shortened result, and a URI to read on.
+//! Results too large for an agent: a shortened result, and how to read on.
 //!
 //! The whole result is stored as an artifact. The client gets the first items of its lists and the
-//! beginning of its long texts; each cut says how much there is and which URI continues it.
+//! beginning of its long texts; each cut says how much there is and which call or URI continues it.
 
 mod shrink;
 
@@ -39,39 +39,98 @@ pub(crate) async fn fit_result(
         return Ok(result);
     }
     let is_server = matches!(capability.definition.backend, Backend::Mcp(_));
-    let limit = result_bytes(config);
-    if (config.result_bytes.is_none() && is_server) || size <= limit {
+    let text_alone = session.reads_text_alone();
+    if is_server && config.result_bytes.is_none() && !text_alone {
         return Ok(result);
     }
-    let long = LongResult { id: capability.definition.id.clone(), limit };
+    let (reads_on, limit) = (ReadOn::of(session), result_bytes(session, config));
+    let is_limited = config.result_bytes.is_some() || reads_on == ReadOn::CallTool;
+    if (!is_limited && is_server) || size <= limit {
+        return Ok(result);
+    }
+    let long = LongResult { id: capability.definition.id.clone(), limit, reads_on, text_alone };
     long.shorten(session.host.artifacts(), result).await
 }
 
-pub(crate) fn result_bytes(config: &DeckConfig) -> usize {
+/// The largest result that is sent whole.
+pub(crate) fn result_bytes(session: &Session, config: &DeckConfig) -> usize {
     let set = config.result_bytes;
-    set.map_or(DEFAULT_MAX_BYTES, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
+    let general =
+        set.map_or(DEFAULT_MAX_BYTES, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    agent_limit(session).map_or(general, |own| own.min(general))
+}
+
+/// What a known agent passes to its model, where the model can read on.
+fn agent_limit(session: &Session) -> Option<usize> {
+    let agent = session.known_agent()?;
+    (ReadOn::of(session) == ReadOn::CallTool).then_some(agent.result_bytes)
+}
+
+/// How a client reads on in a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReadOn {
+    /// With the tool `call_tool`, which it has.
+    CallTool,
+    /// By the URI alone.
+    Resource,
+}
+
+impl ReadOn {
+    pub(crate) fn of(session: &Session) -> Self {
+        let is_deck = matches!(session.scope, SessionScope::Deck(_));
+        match is_deck && session.view().route("call_tool").is_some() {
+            true => Self::CallTool,
+            false => Self::Resource,
+        }
+    }
+
+    /// `[20 of 1234 items shown at /structuredContent/items; continue with: capdeck://…]`.
+    pub(crate) fn note(self, uri: &str, cut: &ValueTruncation) -> String {
+        let ValueTruncation { at, shown, total, unit } = cut;
+        let place = if at.is_empty() { String::new() } else { format!(" at {at}") };
+        let uri = next(uri, cut);
+        let how = match self {
+            Self::CallTool => format!("call_tool {}", json!({ "name": uri })),
+            Self::Resource => uri,
+        };
+        format!("[{shown} of {total} {unit} shown{place}; continue with: {how}]")
+    }
 }
 
 struct LongResult {
     id: CapabilityId,
     limit: usize,
+    reads_on: ReadOn,
+    /// Whether the structured form is left out, as the client reads only one of the two.
+    text_alone: bool,
 }
 
 impl LongResult {
     async fn shorten(&self, store: &ArtifactStore, result: Box<RawValue>) -> raw::Answer {
         let Some(mut object) = self.cuttable(&result) else { return Ok(result) };
+        if self.text_alone {
+            object = with_text_alone(object)?;
+        }
         let (uri, cuts) = match self.cut_existing_artifact(store, &mut object).await? {
             Some(done) => done,
-            None => self.cut_all(store, &mut object, &result).await?,
+            None => {
+                // Places of cuts lead into what is kept.
+                let whole = if self.text_alone { raw::text(&object)? } else { result.clone() };
+                self.cut_all(store, &mut object, &whole).await?
+            }
         };
+        if self.text_alone {
+            object.shift_remove("structuredContent");
+        }
         let mut content = blocks(&object);
         let notes: Vec<String> =
-            cuts.iter().take(MAX_REPORTED_CUTS).map(|cut| truncation_note(&uri, cut)).collect();
+            cuts.iter().take(MAX_REPORTED_CUTS).map(|cut| self.reads_on.note(&uri, cut)).collect();
         if !notes.is_empty() {
             content.push(json!({ "type": "text", "text": notes.join("\n") }));
         }
         let is_linked = content.iter().any(|block| block["uri"] == uri.as_str());
-        if !is_linked {
+        // A link beside the words is one thing more for a client to fail on.
+        if !is_linked && (self.reads_on == ReadOn::Resource || notes.is_empty()) {
             content.push(json!({ "type": "resource_link", "uri": uri, "name": "result.json", "mimeType": "application/json" }));
         }
         let cuts: Vec<Value> = cuts.iter().map(|cut| cut_json(&uri, cut)).collect();
@@ -114,7 +173,12 @@ impl LongResult {
             cuts.push(ValueTruncation { at: String::new(), shown, total, unit: "characters" });
             raw::text(&kept)?
         };
-        let links = blocks(object).into_iter().filter(|block| block["type"] != "text");
+        let is_own_link = |block: &Value| {
+            self.reads_on == ReadOn::CallTool && block["uri"] == uri.to_string().as_str()
+        };
+        let links = blocks(object)
+            .into_iter()
+            .filter(|block| block["type"] != "text" && !is_own_link(block));
         let text = raw::string(&head).unwrap_or_else(|| head.get().to_owned());
         let mut content = vec![json!({ "type": "text", "text": text })];
         content.extend(links);
@@ -184,6 +248,22 @@ impl LongResult {
     }
 }
 
+/// The result with the text of its structured form in place of that form, unless its own text says as much.
+fn with_text_alone(mut object: RawMembers) -> Result<RawMembers, CallError> {
+    let Some(structured) = object.get("structuredContent").cloned() else { return Ok(object) };
+    if existing_artifact(&structured).is_some() {
+        return Ok(object);
+    }
+    object.shift_remove("structuredContent");
+    let mut content: Vec<Value> = blocks(&object);
+    let said: usize = content.iter().filter_map(|block| block["text"].as_str()).map(str::len).sum();
+    if said < structured.get().len() / 2 {
+        content.push(json!({ "type": "text", "text": structured.get() }));
+        raw::set(&mut object, "content", &content);
+    }
+    Ok(object)
+}
+
 fn existing_artifact(structured: &RawValue) -> Option<(ArtifactUri, &'static str)> {
     let value = raw::value(structured)?;
     if value.get("truncated") != Some(&json!(true)) {
@@ -231,13 +311,6 @@ fn is_media(block: &RawValue) -> bool {
     }
     raw::parse::<ContentBlockKind>(block)
         .is_some_and(|block| block.kind == "image" || block.kind == "audio")
-}
-
-/// `[20 of 1234 items shown at /structuredContent/items; continue with: capdeck://…]`.
-pub(crate) fn truncation_note(uri: &str, cut: &ValueTruncation) -> String {
-    let ValueTruncation { at, shown, total, unit } = cut;
-    let place = if at.is_empty() { String::new() } else { format!(" at {at}") };
-    format!("[{shown} of {total} {unit} shown{place}; continue with: {}]", next(uri, cut))
 }
 
 pub(crate) fn cut_json(uri: &str, cut: &ValueTruncation) -> Value {

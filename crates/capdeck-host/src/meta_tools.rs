@@ -1,10 +1,13 @@
-//! The deck's own tools: `search`, `describe`, `call_tool`, `setup_tools` and `code_mode`. They
-//! reach a deck of any size.
+//! The deck's own tools: `search`, `describe`, `call_tool`, `call_read_only`, `setup_tools` and
+//! `code_mode`. They reach a deck of any size.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use capdeck_backend::{ArtifactUri, CallError, ErrorCode};
-use capdeck_catalog::{Catalog, RawMembers, ToolSearchMatch, signature};
+use capdeck_catalog::{Capability, Catalog, RawMembers, ToolSearchMatch, signature};
 use capdeck_sandbox::DeckOperation;
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
@@ -20,6 +23,7 @@ use crate::{
     health::health_among,
     listing, observed_shape,
     on_demand::{self, DESCRIBE, check_set_up, correctable},
+    optional_argument::{count, given},
     raw,
     search::{self, ToolQuery},
     view::ResolvedName,
@@ -32,8 +36,11 @@ const MAX_DESCRIPTION_LENGTH: usize = 200;
 #[serde(deny_unknown_fields)]
 struct SearchToolArguments {
     query: String,
+    #[serde(default, deserialize_with = "given")]
     capability: Option<String>,
-    limit: Option<usize>,
+    #[serde(default, deserialize_with = "count")]
+    limit: Option<u64>,
+    #[serde(default, deserialize_with = "given")]
     cursor: Option<String>,
 }
 
@@ -52,8 +59,8 @@ struct CallArguments {
     data: Option<Box<RawValue>>,
     /// Dotted paths of the result to keep. Not in the listed schema, which costs every client
     /// tokens; `describe` documents it.
-    #[serde(default)]
-    fields: Vec<String>,
+    #[serde(default, deserialize_with = "given")]
+    fields: Option<Vec<String>>,
 }
 
 /// The tool that a call of `call_tool` names, and the arguments for it; `None` where they cannot be read.
@@ -67,19 +74,20 @@ pub(crate) async fn run(
     operation: DeckOperation,
     call: ToolRequest,
 ) -> raw::Answer {
-    let arguments = call.arguments.as_deref();
+    let (session, arguments) = (request.session(), call.arguments.as_deref());
     match operation {
         DeckOperation::Search => {
-            request.session().audited("search", "", "", search(request, arguments)).await
+            session.as_read(session.audited("search", "", "", search(request, arguments)).await)
         }
         DeckOperation::DescribeTool => {
-            request.session().audited("describe", "", "", describe(request, arguments)).await
+            session.as_read(session.audited("describe", "", "", describe(request, arguments)).await)
         }
         DeckOperation::SetUpTools => {
             let setting_up = on_demand::setup_tools(request, arguments);
-            request.session().audited("setup_tools", "", "", setting_up).await
+            session.as_read(session.audited("setup_tools", "", "", setting_up).await)
         }
-        DeckOperation::CallTool => call_tool(request, call).await,
+        DeckOperation::CallTool => call_tool(request, call, CallRange::AnyTool).await,
+        DeckOperation::CallReadOnly => call_tool(request, call, CallRange::ReadOnlyTools).await,
         DeckOperation::RunCode => code_mode::run_tool(request, arguments).await,
         other => {
             let message = format!("there is no tool `{}`", other.wrapper_name());
@@ -92,7 +100,8 @@ async fn search(request: &RequestContext<'_>, arguments: Option<&RawValue>) -> r
     let asked: SearchToolArguments = parse("search", arguments)?;
     let SearchToolArguments { query, capability, limit, cursor } = &asked;
     let (within, cursor) = (capability.as_deref(), cursor.as_deref());
-    let query = ToolQuery { words: query, within, limit: *limit, cursor };
+    let limit = limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    let query = ToolQuery { words: query, within, limit, cursor };
     let answer = search::find(request, query).await?;
     let request = request.renewed();
     let view = request.deck.view();
@@ -189,7 +198,19 @@ async fn describe(request: &RequestContext<'_>, arguments: Option<&RawValue>) ->
     answer_with(&answer, text)
 }
 
-async fn call_tool(request: &RequestContext<'_>, outer: ToolRequest) -> raw::Answer {
+/// The tools that a call may name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CallRange {
+    AnyTool,
+    /// Tools that say of themselves that they only read.
+    ReadOnlyTools,
+}
+
+async fn call_tool(
+    request: &RequestContext<'_>,
+    outer: ToolRequest,
+    range: CallRange,
+) -> raw::Answer {
     let asked: CallArguments = parse("call_tool", outer.arguments.as_deref())?;
     if ArtifactUri::is_meant(&asked.name) {
         return artifacts::read_on(&request.deck, &asked.name).await;
@@ -207,9 +228,12 @@ async fn call_tool(request: &RequestContext<'_>, outer: ToolRequest) -> raw::Ans
     let (request, (id, tool)) = named;
     // The other members of the request, such as answers to questions, are for the tool.
     let CallArguments { name: _, data, fields } = asked;
-    let arguments = data.map(unquoted);
+    let (arguments, fields) = (data.map(unquoted), fields.unwrap_or_default());
     let view = request.deck.view();
     let capability = gate::require_offered(&request.deck, &id, Some(&tool))?;
+    if range == CallRange::ReadOnlyTools {
+        require_read_only(&request, &capability, &tool).await?;
+    }
     let is_on_demand = view.is_on_demand(&capability);
     let spoken = match is_on_demand {
         true => view.spoken_name(&id, &tool),
@@ -230,6 +254,22 @@ async fn call_tool(request: &RequestContext<'_>, outer: ToolRequest) -> raw::Ans
         Some(tool) => correctable(&spoken, &tool, outcome),
         None => outcome,
     }
+}
+
+async fn require_read_only(
+    request: &RequestContext<'_>,
+    capability: &Arc<Capability>,
+    name: &str,
+) -> Result<(), CallError> {
+    let id = capability.definition.id.as_str();
+    let found = calls::find_tool(request, capability, name).await;
+    let found = found.map_err(|error| with_spoken_name(request, id, error))?;
+    if found.is_some_and(|tool| tool.annotation("readOnlyHint") == Some(true)) {
+        return Ok(());
+    }
+    let spoken = request.deck.view().name_of(id, name);
+    let message = format!("`{spoken}` does not say that it only reads");
+    Err(CallError::invalid_request(message).hint("call it with `call_tool`"))
 }
 
 fn with_spoken_name(request: &RequestContext<'_>, id: &str, error: CallError) -> CallError {
@@ -293,9 +333,11 @@ async fn named_tool<'a>(
     }
 }
 
+/// The arguments that a text of JSON means; an empty text means none.
 fn unquoted(data: Box<RawValue>) -> Box<RawValue> {
-    let inner = raw::string(&data).and_then(|text| RawValue::from_string(text).ok());
-    inner.unwrap_or(data)
+    let Some(text) = raw::string(&data) else { return data };
+    let text = if text.trim().is_empty() { "{}".to_owned() } else { text };
+    RawValue::from_string(text).unwrap_or(data)
 }
 
 fn search_item(view: &View, hit: &ToolSearchMatch) -> Value {

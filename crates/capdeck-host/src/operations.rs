@@ -128,6 +128,7 @@ pub(crate) async fn run(
         | DeckOperation::ReadArtifact
         | DeckOperation::ReadLogs
         | DeckOperation::ReadRecovery
+        | DeckOperation::CallReadOnly
         | DeckOperation::SetUpTools
         | DeckOperation::RunCode => {
             let message = format!("`{}` is not a method of a handle", operation.script_name());

@@ -5,6 +5,7 @@ mod instructions;
 mod on_demand;
 mod policy;
 mod resolved_name;
+mod search_tools;
 mod tool_list;
 
 use std::{
@@ -21,6 +22,8 @@ use self::{
     direct::OriginalUris,
     policy::{TokenBudget, is_by_code},
     resolved_name::{find_known, guess},
+    search_tools::MAX_NAMES_TOKENS,
+    tool_list::{OutputSchemas, direct_cost},
 };
 use crate::{
     CapabilityRelevance,
@@ -39,6 +42,12 @@ pub use tool_list::{META_TOOLS, direct_tokens};
 pub struct View {
     catalog: Arc<Catalog>,
     direct: Vec<Arc<Capability>>,
+    /// Direct ones whose tools are listed without output schemas, which the list has no room for.
+    brief: HashSet<CapabilityId>,
+    /// Capabilities that a person wants listed tool by tool and that are too large for it.
+    too_large: Vec<TooLargeList>,
+    /// Tokens that `search` has for names.
+    names_room: usize,
     progressive: Vec<Arc<Capability>>,
     searchable: HashSet<CapabilityId>,
     on_demand: HashSet<CapabilityId>,
@@ -54,8 +63,21 @@ pub struct View {
     tools: OnceLock<Box<RawValue>>,
 }
 
-/// Max tokens that a capability costs where it is listed.
-type ListingCost = fn(&Capability) -> usize;
+/// A list of tools that exceeds what any list may cost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TooLargeList {
+    pub(crate) id: CapabilityId,
+    pub(crate) tools: usize,
+    /// Without output schemas.
+    pub(crate) tokens: usize,
+}
+
+/// The lists that a capability may be in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ListingForm {
+    Direct,
+    Wrapper,
+}
 
 /// The target of a listed tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,7 +105,7 @@ impl View {
     pub fn alone(catalog: Arc<Catalog>, id: &str, exposure: Exposure) -> Self {
         let capability = catalog.get(id).filter(|capability| capability.is_usable()).cloned();
         let policy = ViewPolicy::offering(Some(exposure));
-        let budget = TokenBudget { left: usize::MAX, is_strict: false };
+        let budget = TokenBudget { left: usize::MAX, direct_left: usize::MAX, is_strict: false };
         let relevance = CapabilityRelevance::new();
         Self::of(catalog, capability.as_slice(), &policy, &relevance, budget)
     }
@@ -108,6 +130,9 @@ impl View {
         let mut view = Self {
             catalog,
             direct: Vec::new(),
+            brief: HashSet::new(),
+            too_large: Vec::new(),
+            names_room: MAX_NAMES_TOKENS,
             progressive: Vec::new(),
             searchable: HashSet::new(),
             on_demand: HashSet::new(),
@@ -125,6 +150,7 @@ impl View {
         if view.offers_setup() {
             view.setup_tools = on_demand::setup_tool(&view, budget.room());
         }
+        view.names_room = budget.room().min(MAX_NAMES_TOKENS);
         view
     }
 
@@ -139,18 +165,17 @@ impl View {
         let exposure = policy.exposure_of(capability);
         let is_explicit = policy.is_explicit(capability);
         // Without a wildcard, a new exposure does not compile until it is handled.
-        let listed: Option<(&mut Vec<_>, ListingCost)> = match exposure {
-            E::Direct | E::DirectAndCodeMode => Some((&mut self.direct, direct_tokens)),
-            E::Progressive | E::ProgressiveAndCodeMode => {
-                Some((&mut self.progressive, tool_list::wrapper_tokens))
-            }
+        let listed = match exposure {
+            E::Direct | E::DirectAndCodeMode => Some(ListingForm::Direct),
+            E::Progressive | E::ProgressiveAndCodeMode => Some(ListingForm::Wrapper),
             E::CodeMode | E::CodeModeAndSearch | E::Search | E::OnDemand | E::None => None,
         };
         // A set's members are reached through the set's own tools, and found by search.
         let fits = match listed.filter(|_| capability.definition.member_of.is_none()) {
-            Some((list, cost)) => {
-                let fits = budget.take(is_explicit, || cost(capability));
-                list.extend(fits.then(|| capability.clone()));
+            Some(ListingForm::Direct) => self.place_direct(capability, is_explicit, budget),
+            Some(ListingForm::Wrapper) => {
+                let fits = budget.take(is_explicit, || tool_list::wrapper_tokens(capability));
+                self.progressive.extend(fits.then(|| capability.clone()));
                 fits
             }
             // When `code_mode` exceeds the budget, its capabilities are searchable instead.
@@ -163,6 +188,38 @@ impl View {
         if is_searched || (!fits && capability.may_be_searched()) {
             self.searchable.insert(id.clone());
         }
+    }
+
+    /// Lists a capability tool by tool if there is room: whole, else without output schemas.
+    fn place_direct(
+        &mut self,
+        capability: &Arc<Capability>,
+        is_explicit: bool,
+        budget: &mut TokenBudget,
+    ) -> bool {
+        let cost = |schemas| move || direct_cost(capability, schemas);
+        let id = &capability.definition.id;
+        if budget.take_direct(capability, is_explicit, cost(OutputSchemas::Listed)) {
+            self.direct.push(capability.clone());
+            return true;
+        }
+        if is_explicit && budget.take_direct(capability, is_explicit, cost(OutputSchemas::LeftOut))
+        {
+            self.brief.insert(id.clone());
+            self.direct.push(capability.clone());
+            return true;
+        }
+        if is_explicit && !budget.is_strict {
+            let tools = capability.discovery.as_ref().map_or(0, |known| known.tools.len());
+            let tokens = direct_cost(capability, OutputSchemas::LeftOut);
+            self.too_large.push(TooLargeList { id: id.clone(), tools, tokens });
+        }
+        false
+    }
+
+    /// Capabilities that are searchable because their list of tools is too large.
+    pub(crate) fn too_large(&self) -> &[TooLargeList] {
+        &self.too_large
     }
 
     pub fn catalog(&self) -> &Arc<Catalog> {
@@ -252,6 +309,7 @@ impl View {
             "search" if searched => Some(DeckOperation::Search),
             "describe" if searched => Some(DeckOperation::DescribeTool),
             "setup_tools" if set_up => Some(DeckOperation::SetUpTools),
+            "call_read_only" if searched => Some(DeckOperation::CallReadOnly),
             "call_tool" if searched || set_up => Some(DeckOperation::CallTool),
             _ => None,
         }

@@ -33,6 +33,8 @@ pub struct AgentClient {
     /// The keys that lead to the map of servers.
     pub(crate) container: &'static [&'static str],
     shape: ServerEntryShape,
+    /// What its programs are called on the `PATH`.
+    programs: &'static [&'static str],
     /// Whether it starts programs without the `PATH` of a shell.
     pub is_desktop_app: bool,
 }
@@ -57,6 +59,8 @@ pub struct ClientFolders {
     pub application_data: PathBuf,
     /// The project, if there is one.
     pub project: Option<PathBuf>,
+    /// The folders of the `PATH`.
+    pub search_path: Vec<PathBuf>,
 }
 
 /// A file relative to a folder. Of several names the first that exists is meant, else the first.
@@ -130,8 +134,18 @@ impl AgentClient {
         file.ancestors().nth(name.components().count()).map(Path::to_owned)
     }
 
-    /// Whether it looks installed: the folder of its own settings is there.
+    /// Its program on the `PATH`.
+    pub fn program(&self, folders: &ClientFolders) -> Option<PathBuf> {
+        let search_path = &folders.search_path;
+        let places = |name| search_path.iter().map(move |dir| dir.join(name));
+        self.programs.iter().flat_map(places).find(|file| file.is_file())
+    }
+
+    /// Whether it looks installed: its program is on the `PATH`, or the folder of its own settings is there.
     pub fn is_installed(&self, folders: &ClientFolders) -> bool {
+        if self.program(folders).is_some() {
+            return true;
+        }
         let Some((file, place)) = self.file(ClientScope::User, folders).zip(self.user) else {
             return false;
         };
@@ -168,6 +182,12 @@ impl AgentClient {
     /// The entry that starts or reaches Capdeck, as this client writes it.
     pub fn entry(&self, name: &str, launch: &LaunchTarget) -> Value {
         self.shape.write(name, launch)
+    }
+
+    /// The key and the value with which an entry lets all of a server's tools run without a question of the client's own,
+    /// where the client cannot ask in every way that it runs.
+    pub fn unasked_calls(&self) -> Option<(&'static str, &'static str)> {
+        self.shape.unasked_calls
     }
 
     /// What it replaces with the folder that is open in it, if it knows a word for that.

@@ -185,8 +185,8 @@ mod tests {
         let table = [
             (
                 "claude-code",
-                json!({"type": "http", "url": url}),
-                json!({"type": "stdio", "command": "capdeck", "args": ["serve"]}),
+                json!({"type": "http", "url": url, "alwaysLoad": true}),
+                json!({"type": "stdio", "command": "capdeck", "args": ["serve"], "alwaysLoad": true}),
             ),
             ("cursor", json!({"url": url}), json!({"command": "capdeck", "args": ["serve"]})),
             (

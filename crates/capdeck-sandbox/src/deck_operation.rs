@@ -30,6 +30,8 @@ pub enum DeckOperation {
     ReadLogs,
     /// `caplets.debug.readRecovery({ recoveryRef, cursor?, limit? })`.
     ReadRecovery,
+    /// The tool `call_read_only`; not available to scripts.
+    CallReadOnly,
     /// The tool `setup_tools`; not available to scripts.
     SetUpTools,
     /// The tool `code_mode`; not available to scripts.
@@ -124,6 +126,7 @@ impl DeckOperation {
             Self::ReadArtifact => ("readArtifact", "read_artifact", &[]),
             Self::ReadLogs => ("readLogs", "read_logs", &[]),
             Self::ReadRecovery => ("readRecovery", "read_recovery", &[]),
+            Self::CallReadOnly => ("callReadOnly", "call_read_only", &[]),
             Self::SetUpTools => ("setUpTools", "setup_tools", &[]),
             Self::RunCode => ("runCode", "code_mode", &[]),
         }
@@ -142,7 +145,9 @@ mod tests {
             assert_eq!(name, operation.script_name());
             assert_eq!(DeckOperation::from_script_name(operation.script_name()), Some(operation));
         }
-        for other in [DeckOperation::SetUpTools, DeckOperation::RunCode] {
+        for other in
+            [DeckOperation::CallReadOnly, DeckOperation::SetUpTools, DeckOperation::RunCode]
+        {
             assert_eq!(DeckOperation::from_script_name(other.script_name()), None);
         }
     }

@@ -20,7 +20,12 @@ const MAX_DOC_LENGTH: usize = 200;
 
 const MAX_LINE_LENGTH: usize = 80;
 
-const GUIDE: &str = r#"Runs TypeScript against your capabilities; only what it returns (or its last value) and its logs come back. Top-level `await` and `return` work: do loops, filters and joins in one run. No network, files or imports.
+/// Names in the first sentence, which is all that some clients show or search.
+const MAX_FIRST_NAMES: usize = 5;
+
+const LEAD: &str = "Runs TypeScript against your capabilities";
+
+const GUIDE: &str = r#"; only what it returns (or its last value) and its logs come back. Top-level `await` and `return` work: do loops, filters and joins in one run. No network, files or imports.
 
 ```ts
 declare const caplets: {
@@ -62,7 +67,8 @@ pub fn tool_text(lines: &[CapabilityLine<'_>], budget: usize) -> String {
         }
         left => format!("\n… and {left} more: `caplets.search` finds them."),
     };
-    let mut text = format!("{GUIDE}Capabilities:");
+    let guide = format!("{LEAD}{}{GUIDE}", first_names(lines, budget));
+    let mut text = format!("{guide}Capabilities:");
     let mut parts: Vec<String> = Vec::new();
     for line in lines {
         let with_doc = format!("\n- {}{}", line.id, doc_part(line.doc));
@@ -76,18 +82,18 @@ pub fn tool_text(lines: &[CapabilityLine<'_>], budget: usize) -> String {
         parts.push(part);
     }
     if parts.is_empty() {
-        text.truncate(GUIDE.trim_end().len());
+        text.truncate(guide.trim_end().len());
     }
     let ending = ending(lines.len() - parts.len());
     if parts.len() == lines.len() {
         for (index, line) in lines.iter().enumerate() {
             add_hints(&mut parts, index, line, |parts| {
-                let text = format!("{GUIDE}Capabilities:{}{ending}", parts.concat());
+                let text = format!("{guide}Capabilities:{}{ending}", parts.concat());
                 estimate_tokens(&text) <= budget
             });
         }
         if !parts.is_empty() {
-            text = format!("{GUIDE}Capabilities:{}", parts.concat());
+            text = format!("{guide}Capabilities:{}", parts.concat());
         }
     }
     text + &ending
@@ -117,6 +123,16 @@ fn add_hints(
     {
         *place = part;
     }
+}
+
+/// ` (a, b and more)`, where the budget has room for it beside the guide and a list.
+fn first_names(lines: &[CapabilityLine<'_>], budget: usize) -> String {
+    let names: Vec<&str> = lines.iter().take(MAX_FIRST_NAMES).map(|line| line.id).collect();
+    let more = if lines.len() > names.len() { " and more" } else { "" };
+    let text = format!(" ({}{more})", names.join(", "));
+    let list: usize = names.iter().map(|name| estimate_tokens(name)).sum();
+    let needed = estimate_tokens(&format!("{LEAD}{text}{GUIDE}")) + list;
+    if names.is_empty() || needed > budget { String::new() } else { text }
 }
 
 fn doc_part(doc: &str) -> String {

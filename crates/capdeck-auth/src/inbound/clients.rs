@@ -327,9 +327,15 @@ const MAX_ID_LENGTH: usize = 1000;
 pub enum ClientDocumentError {
     #[error("the client's id is no address of a document: {reason}")]
     NotAnAddress { reason: &'static str },
+    #[error(
+        "this host fetches no documents of clients; sign in again, and the client registers itself"
+    )]
+    Refused,
     #[error("the client's document may not be fetched: {reason}")]
     OutOfReach { reason: ReachError },
-    #[error("the client's document could not be fetched: {reason}")]
+    #[error(
+        "the client's document could not be fetched: {reason}; without a way there, use `capdeck up --no-client-documents`"
+    )]
     Unreachable { reason: String },
     #[error("the client's document was answered with status {status}; redirects are not followed")]
     Status { status: u16 },

@@ -13,8 +13,18 @@ pub struct RegistryOptions {
     pub limits: RegistryLimits,
     /// Where clients may send people back to.
     pub redirects: RedirectPolicy,
+    pub client_documents: ClientDocuments,
     /// Gets every change and every refusal.
     pub audit: Option<Arc<dyn AuditSink>>,
+}
+
+/// Whether clients may be known by a document at an address of theirs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ClientDocuments {
+    #[default]
+    Fetched,
+    /// This host reaches no other. Clients register themselves.
+    Refused,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

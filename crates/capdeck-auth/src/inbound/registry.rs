@@ -14,10 +14,10 @@ use tokio::sync::broadcast;
 
 use super::{
     AccessCache, AccessTokenRecord, AdminKey, AuditEvent, AuthenticatedClient, AuthorizationCode,
-    Credential, EventCaller, EventSubject, FailedCredentials, Grant, GrantRequest, LastUseTime,
-    OpenRegistryError, Operator, RedirectPolicy, RegistryError, RegistryEvent, RegistryFileStore,
-    RegistryOptions, RegistryRecords, RegistryResult, RegistryStore, RenewalResponse,
-    RequestStatus, SessionRecord, TokenHash,
+    ClientDocuments, Credential, EventCaller, EventSubject, FailedCredentials, Grant, GrantRequest,
+    LastUseTime, OpenRegistryError, Operator, RedirectPolicy, RegistryError, RegistryEvent,
+    RegistryFileStore, RegistryOptions, RegistryRecords, RegistryResult, RegistryStore,
+    RenewalResponse, RequestStatus, SessionRecord, TokenHash,
 };
 use crate::blocking::blocking;
 
@@ -112,6 +112,10 @@ impl Registry {
     /// Where clients may send people back to.
     pub fn redirect_policy(&self) -> &RedirectPolicy {
         &self.inner.options.redirects
+    }
+
+    pub fn client_documents(&self) -> ClientDocuments {
+        self.inner.options.client_documents
     }
 
     /// Where credentials that open nothing are counted.

@@ -5,6 +5,8 @@ mod disconnect;
 mod launch;
 mod limits;
 
+use std::path::PathBuf;
+
 use capdeck_install::{
     AgentClient, ClientEntryChange, ClientEntryPlan, ClientEntryRecords, ClientEntryTarget,
     ClientFolders, ClientScope, ConnectError, EntryPresence, OverwritePolicy, plan_connect,
@@ -54,6 +56,10 @@ pub(crate) struct ConnectArgs {
     entry: EntryArgs,
     #[command(flatten)]
     limits: EntryLimits,
+    /// Let the agent call every tool without a question of its own; Capdeck still asks before destructive calls. For agents
+    /// that refuse such calls where they cannot ask, such as `codex exec`.
+    #[arg(long)]
+    approve_calls: bool,
     /// Show what would change as a diff, and change nothing.
     #[arg(long)]
     dry_run: bool,
@@ -82,7 +88,7 @@ const SCOPES: [ChoiceRow<ClientScope>; 2] = [
 ];
 
 pub(crate) fn connect(args: &ConnectArgs, context: &CommandContext<'_>) -> CommandResult {
-    let ConnectArgs { clients, list, entry, limits, dry_run, force } = args;
+    let ConnectArgs { clients, list, entry, limits, approve_calls, dry_run, force } = args;
     let settings = context.settings()?;
     let records = ClientEntryRecords::new(&settings.state_dir);
     let scope = entry.scope;
@@ -111,7 +117,12 @@ pub(crate) fn connect(args: &ConnectArgs, context: &CommandContext<'_>) -> Comma
         if plans.iter().any(|plan| plan.target.file == target.file) {
             continue;
         }
-        let entry = launch.entry(&target);
+        let mut entry = launch.entry(&target);
+        if let Some((key, value)) = target.client.unasked_calls()
+            && (*approve_calls || may_call_unasked(target.client, *dry_run, context))
+        {
+            entry[key] = json!(value);
+        }
         plans.push(plan_connect(&target, &entry, &[], foreign, &records)?);
     }
     apply(&plans, *dry_run, &records)?;
@@ -122,6 +133,26 @@ pub(crate) fn connect(args: &ConnectArgs, context: &CommandContext<'_>) -> Comma
         );
     }
     Ok(ExitStatus::Done)
+}
+
+/// Asks whether an agent that refuses calls where it cannot ask may make them without a question. No, where no one can be
+/// asked.
+fn may_call_unasked(client: &AgentClient, dry_run: bool, context: &CommandContext<'_>) -> bool {
+    let name = client.name;
+    if dry_run {
+        return false;
+    }
+    if context.printer.asker().is_none() {
+        context.printer.note(&format!(
+            "{name} asks before each call that may change something, and refuses it where it cannot ask; \
+             let it call with --approve-calls (Capdeck still asks before destructive calls)"
+        ));
+        return false;
+    }
+    context.printer.confirm(&format!(
+        "{name} asks before each call that may change something, and refuses it where it cannot ask, as without a terminal.\n\
+         Capdeck itself asks before destructive calls, in every agent. Let {name} call without its own question?"
+    ))
 }
 
 /// Carries plans out, unless only to show them.
@@ -223,7 +254,10 @@ pub(super) fn folders(
         base.config.clone()
     };
     let project = settings.project.as_ref().map(|project| project.dir.clone());
-    Ok(ClientFolders { home, config: base.config.clone(), application_data, project })
+    let path = settings.environment.get("PATH").map(std::env::split_paths);
+    let search_path = path.into_iter().flatten().filter(|dir| dir.is_absolute()).collect();
+    let config = base.config.clone();
+    Ok(ClientFolders { home, config, application_data, project, search_path })
 }
 
 /// The entry that is meant. Without a project the person's own file is, where an agent has one.
@@ -308,6 +342,8 @@ impl From<ConnectError> for CommandFailure {
 /// One file of one agent.
 struct ClientRow {
     target: ClientEntryTarget,
+    /// Its program on the `PATH`.
+    program: Option<PathBuf>,
     is_installed: bool,
     exists: bool,
     presence: Result<EntryPresence, String>,
@@ -328,6 +364,7 @@ fn show_clients(
         let targets = targets(client, None, name, &folders)?.into_iter();
         for target in targets.filter(|target| scope.is_none_or(|scope| scope == target.scope)) {
             rows.push(ClientRow {
+                program: client.program(&folders),
                 is_installed: client.is_installed(&folders),
                 exists: target.file.exists(),
                 presence: presence(&target, records).map_err(|error| error.to_string()),
@@ -376,6 +413,7 @@ fn row_to_json(row: &ClientRow) -> Value {
         "file": row.target.file,
         "key": client.key(),
         "installed": row.is_installed,
+        "program": row.program,
         "exists": row.exists,
         "status": status,
         "problem": row.presence.as_ref().err(),

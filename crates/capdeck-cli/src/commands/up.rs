@@ -58,6 +58,10 @@ pub(crate) struct UpArgs {
     /// Who needs a token: `local` lets this machine in without one, `required` does not. Default: `required` with a key or off loopback.
     #[arg(long, value_name = "MODE", value_parser = choice([("local", "", ServeAuthMode::Local), ("required", "", ServeAuthMode::Required)]))]
     auth: Option<ServeAuthMode>,
+    /// Do not fetch the documents by which some clients describe themselves (client id metadata documents); such clients register
+    /// themselves instead. For a host without a way to the Internet.
+    #[arg(long)]
+    no_client_documents: bool,
     /// Open the address in a browser.
     #[arg(long)]
     open: bool,
@@ -68,12 +72,13 @@ pub(crate) fn run(args: &UpArgs, context: &CommandContext<'_>) -> CommandResult 
     let places = context.settings()?;
     let host = places.open_lasting_host()?;
     let config = host.deck().config.serve.clone();
-    let UpSettings { mut http, token_lifetime } =
+    let UpSettings { mut http, token_lifetime, client_documents } =
         UpSettings::resolve(args, &context.env, &config, &places)?;
     // Calls wait for servers, not for this process: one thread answers thousands a second, and waking others for each
     // message would cost more than the messages. What takes long runs on the blocking pool.
     let status = single_thread()?.block_on(async {
-        let registry = open_registry(&places, &host, &config, token_lifetime);
+        let kept = RegistryOptions { client_documents, ..RegistryOptions::default() };
+        let registry = open_registry(&places, &host, &config, token_lifetime, kept);
         http.registry = registry.clone();
         let server = match HttpServer::bind(host.clone(), http.clone()).await {
             // Everyone needs a token, and there is none yet: the host makes its own key.
@@ -214,6 +219,7 @@ fn open_registry(
     host: &Host,
     config: &ServeConfig,
     token_lifetime: Option<Duration>,
+    given: RegistryOptions,
 ) -> Result<Registry, RegistryUnavailable> {
     let lifetimes = RegistryLifetimes::default();
     let redirects = config.redirects.clone().unwrap_or_default();
@@ -226,7 +232,7 @@ fn open_registry(
         audit: host.capsules().map(|service| -> Arc<dyn AuditSink> {
             RegistryTrail::new(Arc::clone(service), Handle::current())
         }),
-        ..RegistryOptions::default()
+        ..given
     };
     Registry::open(places.data_dir.join("registry"), options).map_err(|error| {
         tracing::warn!(%error, "clients cannot sign in to this host");

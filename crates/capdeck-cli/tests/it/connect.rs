@@ -60,6 +60,7 @@ fn connecting_is_reported_listed_and_taken_back() {
     exit 0
     --- stdout
     --- stderr
+    Codex asks before each call that may change something, and refuses it where it cannot ask; let it call with --approve-calls (Capdeck still asks before destructive calls)
     Claude Code: `capdeck` added to [ROOT]/project/.mcp.json (project scope)
     Codex: `capdeck` added to [ROOT]/home/.codex/config.toml (user scope)
     restart the agent, or reload its MCP servers, to see your capabilities there
@@ -105,6 +106,37 @@ fn connecting_is_reported_listed_and_taken_back() {
     assert!(!dirs.home().join(".codex").exists() && !dirs.project().join(".mcp.json").exists());
     let again = at_home(&dirs).args(["disconnect", "codex"]).run().success();
     assert!(again.stderr.contains("nothing to change"), "{}", again.stderr);
+}
+
+#[test]
+fn calls_without_a_question_are_written_where_an_agent_knows_them() {
+    let dirs = TestDirs::new();
+    let file = |name: &str| fs::read_to_string(dirs.home().join(name)).unwrap();
+    at_home(&dirs).args(["connect", "codex", "cursor", "--approve-calls"]).run().success();
+    let approving = "args = [\"serve\"]\ndefault_tools_approval_mode = \"approve\"\n";
+    assert!(file(".codex/config.toml").ends_with(approving), "{}", file(".codex/config.toml"));
+    assert!(!file(".cursor/mcp.json").contains("approv"));
+    // Taking it back gives the agent less, so nothing stops it.
+    at_home(&dirs).args(["connect", "codex"]).run().success();
+    assert!(!file(".codex/config.toml").contains("approv"));
+}
+
+#[test]
+fn an_agent_is_found_by_its_program() {
+    let dirs = TestDirs::new();
+    at_home(&dirs).args(["list"]).run().success();
+    let program = dirs.root().join("bin/codex");
+    let codex = || {
+        let listed = at_home(&dirs).args(["connect", "--list", "--json"]).run().success().json();
+        let items = listed["items"].as_array().unwrap().clone();
+        items.into_iter().find(|item| item["client"] == "codex").unwrap()
+    };
+    assert_eq!((&codex()["installed"], codex().get("program")), (&json!(false), None));
+    fs::write(&program, "").unwrap();
+    assert_eq!((&codex()["installed"], &codex()["program"]), (&json!(true), &json!(program)));
+    fs::remove_file(&program).unwrap();
+    fs::create_dir(&program).unwrap();
+    assert_eq!(codex()["installed"], false, "a folder is no program");
 }
 
 #[test]
@@ -406,15 +438,19 @@ fn without_a_name_the_installed_agents_are_offered() {
       cursor  3 servers: git hub, docs, asks
     hint: capdeck import cursor
     ");
-    let mut terminal = Terminal::start(&dirs, &["connect"]);
+    let path = [("PATH", "/usr/bin:/bin".to_owned())];
+    let mut terminal = Terminal::start_with(&dirs, &["connect"], &path);
     terminal.wait_for("Which ones to connect?");
     terminal.answer("nope");
     terminal.wait_for("there is no agent `nope`");
     terminal.wait_for("[codex] ");
     terminal.answer("all");
+    terminal.wait_for("Let Codex call without its own question? [y/N]");
+    terminal.answer("y");
     assert_eq!(terminal.end().0, Some(0));
-    assert!(dirs.home().join(".codex/config.toml").exists());
-    let mut terminal = Terminal::start(&dirs, &["import"]);
+    let entry = fs::read_to_string(dirs.home().join(".codex/config.toml")).unwrap();
+    assert!(entry.contains("default_tools_approval_mode = \"approve\""), "{entry}");
+    let mut terminal = Terminal::start_with(&dirs, &["import"], &path);
     terminal.wait_for("[cursor] ");
     terminal.answer("cursor");
     assert_eq!(terminal.end().0, Some(1), "one server cannot be imported");

@@ -25,7 +25,7 @@ fn the_deck_is_served_until_stdin_ends() {
         .iter()
         .map(|tool| tool["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["code_mode", "search", "describe", "call_tool"]);
+    assert_eq!(names, ["code_mode", "search", "describe", "call_tool", "call_read_only"]);
     let (status, stderr) = client.close();
     assert_eq!((status.code(), stderr.as_str()), (Some(0), ""));
 }

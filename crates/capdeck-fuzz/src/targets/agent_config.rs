@@ -83,6 +83,7 @@ impl AgentConfigEditor {
             config: home.join(".config"),
             application_data: home.join(".config"),
             project: Some(home.join("project")),
+            search_path: Vec::new(),
         };
         fs::create_dir_all(home.join("project")).unwrap();
         let scope = client.scopes()[0];

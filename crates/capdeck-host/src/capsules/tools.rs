@@ -15,6 +15,7 @@ mod write;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use capdeck_catalog::RawMembers;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, value::RawValue};
 
@@ -167,10 +168,24 @@ impl ToolRun<'_> {
     }
 }
 
+/// Arguments whose empty text is a value.
+const TEXTS_THAT_MAY_BE_EMPTY: [&str; 3] = ["content", "text", "value"];
+
 /// The arguments of a call, of which nothing may be left over.
 fn parse<T: DeserializeOwned>(arguments: Option<&RawValue>) -> Result<T, CapsuleError> {
     let text = arguments.map(RawValue::get).filter(|text| *text != "null").unwrap_or("{}");
-    serde_json::from_str(text).map_err(|error| invalid(format!("invalid arguments: {error}")))
+    let read = match text.contains("null") || text.contains("\"\"") {
+        true => serde_json::from_str::<RawMembers>(text).and_then(|mut members| {
+            members.retain(|key, value| match value.get() {
+                "null" => false,
+                "\"\"" => TEXTS_THAT_MAY_BE_EMPTY.contains(&key.as_str()),
+                _ => true,
+            });
+            serde_json::from_str(&serde_json::to_string(&members)?)
+        }),
+        false => serde_json::from_str(text),
+    };
+    read.map_err(|error| invalid(format!("invalid arguments: {error}")))
 }
 
 /// The caller used a tool in a way that it does not have.

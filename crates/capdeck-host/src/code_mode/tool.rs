@@ -61,29 +61,14 @@ fn rendered(text: &str) -> Option<Box<RawValue>> {
                 "type": "object",
                 "properties": {
                     "code": { "type": "string" },
-                    "timeoutMs": { "type": "integer", "minimum": 1, "maximum": 120_000 },
+                    "timeoutMs": { "type": "integer" },
                     "sessionId": { "type": "string" },
-                    "check": { "enum": ["warn", "full"], "description": "type check" },
+                    "check": { "type": "string", "enum": ["warn", "full"], "description": "type check" },
                     "resume": { "type": "string" },
                 },
             }),
         ),
-        (
-            "outputSchema",
-            json!({
-                "type": "object",
-                "properties": {
-                    "ok": { "type": "boolean" },
-                    "value": {},
-                    "error": {},
-                    "diagnostics": {},
-                    "logs": {},
-                    "meta": {},
-                },
-                "required": ["ok"],
-            }),
-        ),
-        ("annotations", json!({ "title": "Run code" })),
+        ("annotations", json!({ "title": "Run code", "destructiveHint": true })),
     ]);
     serde_json::value::to_raw_value(&tool).ok()
 }

@@ -1,5 +1,7 @@
 //! The question a person is asked through the client that called.
 
+use std::time::{Duration, Instant};
+
 use capdeck_backend::{CallContext, CallError, ErrorCode, ErrorKind};
 use capdeck_catalog::RawMembers;
 use capdeck_definition::reveal;
@@ -8,13 +10,16 @@ use serde_json::json;
 
 use crate::{Session, approvals::ApprovalRequest, raw};
 
+/// A refusal that comes sooner was sent by a program: clients without a terminal refuse at once.
+const MIN_READING_TIME: Duration = Duration::from_secs(1);
+
 /// The answer of the person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ApprovalAnswer {
     Once,
     Always,
     No,
-    /// The person was not reached.
+    /// The person was not reached, or dismissed the question without an answer.
     None,
 }
 
@@ -31,6 +36,7 @@ pub(super) async fn put(
     call: &ApprovalRequest,
     context: &CallContext,
 ) -> Result<ApprovalAnswer, CallError> {
+    let began = Instant::now();
     let asked = tokio::select! {
         answer = context.caller.request("elicitation/create", Some(form(call))) => answer,
         () = context.cancel.cancelled() => {
@@ -39,7 +45,7 @@ pub(super) async fn put(
     };
     match asked {
         Ok(text) => Ok(serde_json::from_str::<ElicitationResult>(text.get())
-            .map_or(ApprovalAnswer::No, ElicitationResult::answer)),
+            .map_or(ApprovalAnswer::No, |result| result.answer(began.elapsed()))),
         Err(error) if error.kind() == ErrorKind::Cancelled => Err(error),
         Err(error) => {
             tracing::debug!(%error, "the client could not ask its person");
@@ -63,12 +69,14 @@ struct ElicitationContent {
 }
 
 impl ElicitationResult {
-    /// Only a clear yes is one.
-    fn answer(self) -> ApprovalAnswer {
+    /// Only a clear yes is one, and only a person's no is one.
+    fn answer(self, after: Duration) -> ApprovalAnswer {
         let decision = self.content.and_then(|content| content.decision);
         match (self.action.as_str(), decision.as_deref()) {
             ("accept", Some("once")) => ApprovalAnswer::Once,
             ("accept", Some("always")) => ApprovalAnswer::Always,
+            ("cancel", _) => ApprovalAnswer::None,
+            _ if after < MIN_READING_TIME => ApprovalAnswer::None,
             _ => ApprovalAnswer::No,
         }
     }
@@ -111,4 +119,34 @@ fn form(call: &ApprovalRequest) -> RawMembers {
             }),
         ),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_counts_when_a_person_can_have_read_the_question() {
+        let quick = Duration::from_millis(999);
+        for (answer, after, expected) in [
+            (r#"{"action":"decline"}"#, MIN_READING_TIME, ApprovalAnswer::No),
+            (r#"{"action":"decline"}"#, quick, ApprovalAnswer::None),
+            (r#"{"action":"cancel"}"#, MIN_READING_TIME, ApprovalAnswer::None),
+            (
+                r#"{"action":"accept","content":{"decision":"no"}}"#,
+                MIN_READING_TIME,
+                ApprovalAnswer::No,
+            ),
+            (r#"{"action":"accept"}"#, MIN_READING_TIME, ApprovalAnswer::No),
+            (r#"{"action":"accept","content":{"decision":"once"}}"#, quick, ApprovalAnswer::Once),
+            (
+                r#"{"action":"decline","content":{"decision":"once"}}"#,
+                MIN_READING_TIME,
+                ApprovalAnswer::No,
+            ),
+        ] {
+            let result: ElicitationResult = serde_json::from_str(answer).unwrap();
+            assert_eq!(result.answer(after), expected, "{answer} after {after:?}");
+        }
+    }
 }

@@ -51,7 +51,7 @@ fn needed_scope(
         Some(ToolRoute::Deck(
             DeckOperation::Search | DeckOperation::DescribeTool | DeckOperation::SetUpTools,
         )) => OAuthScope::DeckRead,
-        Some(ToolRoute::Deck(DeckOperation::CallTool)) => {
+        Some(ToolRoute::Deck(DeckOperation::CallTool | DeckOperation::CallReadOnly)) => {
             let Some((inner, data)) = meta_tools::called_tool(arguments) else {
                 return OAuthScope::DeckCall;
             };

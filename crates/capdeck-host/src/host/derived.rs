@@ -62,6 +62,14 @@ impl DeckClient<'_> {
             return view.clone();
         }
         let view = Arc::new(View::build(screened, policy, self.host.0.usage.relevance()));
+        for list in view.too_large() {
+            tracing::warn!(
+                capability = list.id.as_str(),
+                "{} tools of {} tokens are too many to list; clients find them with `search`, unless `options.surfaceTokens` allows more",
+                list.tools,
+                list.tokens
+            );
+        }
         views.retain(|_, other| other.catalog().version() == view.catalog().version());
         make_room(&mut views);
         views.insert(key, view.clone());

@@ -7,6 +7,8 @@ use capdeck_definition::{BackendKind, CapabilityId};
 use capdeck_sandbox::DeckOperation;
 use serde_json::{Map, Value, json};
 
+use crate::optional_argument::{as_number, is_absent};
+
 pub(crate) struct OperationArguments {
     operation: DeckOperation,
     fields: Map<String, Value>,
@@ -35,6 +37,13 @@ impl OperationArguments {
         operation: DeckOperation,
         fields: Map<String, Value>,
     ) -> Result<Self, CallError> {
+        let mut fields = fields;
+        // The server's own arguments in `args` stay as they are.
+        // A tool may be named ` `.
+        let is_blank_name = |key: &str, value: &Value| key == "name" && *value != Value::from("");
+        fields.retain(|key, value| {
+            !is_absent(value) || (value.is_string() && is_blank_name(key, value))
+        });
         let name = operation.wrapper_name();
         if operation.needs_mcp_server() && kind != BackendKind::Mcp {
             let message =
@@ -75,9 +84,9 @@ impl OperationArguments {
     pub(super) fn limit(&self) -> Result<Option<usize>, CallError> {
         match self.fields.get("limit") {
             None | Some(Value::Null) => Ok(None),
-            Some(value) => match value.as_u64() {
+            Some(value) => match as_number(value) {
                 Some(limit @ 1..) => Ok(Some(usize::try_from(limit).unwrap_or(usize::MAX))),
-                _ => {
+                Some(0) | None => {
                     Err(CallError::invalid_request("`limit` must be a whole number of at least 1"))
                 }
             },

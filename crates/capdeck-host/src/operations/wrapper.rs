@@ -188,7 +188,7 @@ fn input_schema(kind: BackendKind) -> Value {
         "limit": { "type": "integer", "minimum": 1 },
         "cursor": { "type": "string" },
         "name": { "type": "string", "description": "Tool or prompt name" },
-        "args": { "type": "object", "description": "Arguments of the tool or prompt" },
+        "args": { "type": "object", "properties": {}, "description": "Arguments of the tool or prompt" },
         "fields": {
             "type": "array", "minItems": 1, "items": { "type": "string" },
             "description": "Dotted paths of the result to keep"
@@ -212,7 +212,7 @@ fn input_schema(kind: BackendKind) -> Value {
         "context": {
             "type": "object",
             "properties": {
-                "arguments": { "type": "object", "additionalProperties": { "type": "string" } }
+                "arguments": { "type": "object", "properties": {}, "additionalProperties": { "type": "string" } }
             }
         },
     });

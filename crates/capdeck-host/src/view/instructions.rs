@@ -67,6 +67,14 @@ impl View {
             let fits = estimate_tokens(&text) + estimate_tokens(line) < room;
             add_line(&mut text, fits.then_some(line));
         }
+        for list in self.too_large() {
+            let line = format!(
+                "`{}` has {} tools, too many to list ({} tokens): find them with `search`.",
+                list.id, list.tools, list.tokens
+            );
+            let fits = estimate_tokens(&text) + estimate_tokens(&line) < room;
+            add_line(&mut text, fits.then_some(line.as_str()));
+        }
         for capability in direct() {
             let line = purpose(capability);
             if estimate_tokens(&text) + estimate_tokens(&line) < room {

@@ -14,7 +14,7 @@ const MAX_TOKENS: usize = 200;
 const MIN_TOKENS: usize = 110;
 
 /// The same as beside `search`, except where names come from.
-pub(super) const CALL_TOOL: &str = r#"{"name":"call_tool","description":"Run a tool that was set up. Wrong arguments answer with its schema.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"Name in the signature"},"data":{"type":"object","description":"Its arguments"}},"required":["name","data"]}}"#;
+pub(super) const CALL_TOOL: &str = r#"{"name":"call_tool","description":"Run a tool that was set up. Wrong arguments answer with its schema.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"Name in the signature"},"data":{"type":"object","properties":{},"description":"Its arguments"}},"required":["name","data"]},"annotations":{"destructiveHint":true}}"#;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ToolBundle {

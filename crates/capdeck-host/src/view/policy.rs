@@ -6,7 +6,7 @@ use std::sync::Arc;
 use capdeck_catalog::{Capability, Catalog, CatalogPart, estimate_tokens};
 use capdeck_definition::Exposure;
 
-use super::tool_list;
+use super::search_tools::SEARCH_TOOLS;
 
 pub(super) const DEFAULT_SURFACE_TOKENS: usize = 1_000;
 
@@ -48,8 +48,12 @@ impl ViewPolicy {
         let set = catalog.config().surface_tokens.map(|tokens| tokens as usize);
         let whole = set.unwrap_or(DEFAULT_SURFACE_TOKENS);
         // The search tools are the fallback for everything that exceeds the budget.
-        let reserved = estimate_tokens(tool_list::META_TOOL_DEFINITIONS);
-        TokenBudget { left: whole.saturating_sub(reserved), is_strict: set.is_some() }
+        let reserved = estimate_tokens(SEARCH_TOOLS);
+        TokenBudget {
+            left: whole.saturating_sub(reserved),
+            direct_left: MAX_DIRECT_TOKENS,
+            is_strict: set.is_some(),
+        }
     }
 }
 
@@ -64,13 +68,47 @@ pub(super) fn is_by_code(exposure: Exposure) -> bool {
     )
 }
 
+/// Tokens of tools that are listed one by one because a person wants it. A larger list leaves a model
+/// little room for anything else, and some clients refuse to start with it; a budget of the person's
+/// own may be larger.
+pub(super) const MAX_DIRECT_TOKENS: usize = 100_000;
+
 pub(super) struct TokenBudget {
     pub(super) left: usize,
+    /// What is left of [`MAX_DIRECT_TOKENS`].
+    pub(super) direct_left: usize,
     /// True for a budget that the person set; an explicit exposure overrides the default one.
     pub(super) is_strict: bool,
 }
 
 impl TokenBudget {
+    /// Whether a list of a capability's tools fits.
+    pub(super) fn take_direct(
+        &mut self,
+        capability: &Capability,
+        is_explicit: bool,
+        cost: impl FnOnce() -> usize,
+    ) -> bool {
+        if !is_explicit || self.is_strict {
+            return self.take(is_explicit, cost);
+        }
+        let tools = capability.discovery.iter().flat_map(|known| &known.tools);
+        let bytes: usize = tools
+            .flat_map(|tool| tool.raw())
+            .map(|(key, value)| key.len() + value.get().len())
+            .sum();
+        // What is certainly small is charged by its bytes, which are several per token.
+        let cost = match bytes <= self.direct_left / 8 {
+            true => bytes / 4,
+            false => cost(),
+        };
+        let fits = cost <= self.direct_left;
+        if fits {
+            self.direct_left -= cost;
+        }
+        fits
+    }
+
     pub(super) fn take(&mut self, explicit: bool, cost: impl FnOnce() -> usize) -> bool {
         if explicit && !self.is_strict {
             return true;

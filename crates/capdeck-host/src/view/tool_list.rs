@@ -9,16 +9,12 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-use super::{View, direct, on_demand::CALL_TOOL, resource_uri};
+use super::{View, direct, on_demand::CALL_TOOL, resource_uri, search_tools::search_tools};
 use crate::{operations::wrapper_tool, raw};
 
 /// Names that capabilities cannot take: the host's own tools, now and later.
-pub const META_TOOLS: [&str; 6] =
-    ["search", "describe", "call_tool", "setup_tools", "code_mode", "capdeck"];
-
-/// The three tools that reach everything. Short, because this is the whole cost of a deck of any
-/// size.
-pub(super) const META_TOOL_DEFINITIONS: &str = r#"[{"name":"search","description":"Find tools by what they do, in plain words. Returns names, signatures and descriptions.","inputSchema":{"type":"object","properties":{"query":{"type":"string"},"capability":{"type":"string","description":"Search only this one"},"limit":{"type":"integer","minimum":1,"maximum":50},"cursor":{"type":"string","description":"nextCursor of the last page"}},"required":["query"]},"annotations":{"readOnlyHint":true}},{"name":"describe","description":"Full definition and schemas of one tool.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"Name from search"}},"required":["name"]},"annotations":{"readOnlyHint":true}},{"name":"call_tool","description":"Run a tool. Wrong arguments answer with its schema.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"Name from search"},"data":{"type":"object","description":"Its arguments"}},"required":["name"]}}]"#;
+pub const META_TOOLS: [&str; 7] =
+    ["search", "describe", "call_tool", "call_read_only", "setup_tools", "code_mode", "capdeck"];
 
 /// The first character of a member's JSON by its type in the protocol. The same in every kind of
 /// list.
@@ -39,9 +35,7 @@ pub(super) fn render_tools(view: &View) -> Box<RawValue> {
     let mut listed: Vec<Box<RawValue>> = Vec::new();
     listed.extend(view.code_mode.clone());
     if !view.searchable.is_empty() {
-        let meta: Vec<Box<RawValue>> =
-            serde_json::from_str(META_TOOL_DEFINITIONS).unwrap_or_default();
-        listed.extend(meta);
+        listed.extend(search_tools(view, view.names_room));
     }
     if let Some((setup, _)) = &view.setup_tools {
         listed.push(setup.clone());
@@ -57,13 +51,17 @@ pub(super) fn render_tools(view: &View) -> Box<RawValue> {
     }
     for capability in &view.direct {
         let id = capability.definition.id.as_str();
+        let schemas = match view.brief.contains(&capability.definition.id) {
+            true => OutputSchemas::LeftOut,
+            false => OutputSchemas::Listed,
+        };
         for tool in capability.discovery.iter().flat_map(|known| &known.tools) {
             // Two servers may use the same URI for a page; then each tool names its own.
             let page = direct::page_of(tool)
                 .filter(|uri| view.originals().is_ambiguous(uri))
                 .map(|uri| resource_uri(id, &uri));
             let name = view.name_of(id, tool.name());
-            listed.extend(direct_tool(&name, id, tool, page.as_deref()));
+            listed.extend(direct_tool(&name, id, tool, page.as_deref(), schemas));
         }
     }
     raw::text(&listed).unwrap_or_default()
@@ -71,9 +69,18 @@ pub(super) fn render_tools(view: &View) -> Box<RawValue> {
 
 /// A backend's tool under its deck name, with another page if it needs one. Other valid members
 /// remain byte for byte.
-fn direct_tool(name: &str, id: &str, tool: &Tool, page: Option<&str>) -> Option<Box<RawValue>> {
+fn direct_tool(
+    name: &str,
+    id: &str,
+    tool: &Tool,
+    page: Option<&str>,
+    schemas: OutputSchemas,
+) -> Option<Box<RawValue>> {
     let mut listed: RawMembers = tool.raw().clone();
     repair_tool(&mut listed);
+    if schemas == OutputSchemas::LeftOut {
+        listed.shift_remove("outputSchema");
+    }
     raw::set(&mut listed, "name", name);
     add_origin(
         &mut listed,
@@ -92,12 +99,23 @@ pub(crate) fn add_origin(object: &mut RawMembers, origin: Value) {
     raw::set(object, "_meta", &meta);
 }
 
+/// Whether a list of tools says what they answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OutputSchemas {
+    Listed,
+    LeftOut,
+}
+
 /// Tokens of the capability's tools when each is listed, as an upper bound.
 pub fn direct_tokens(capability: &Capability) -> usize {
+    direct_cost(capability, OutputSchemas::Listed)
+}
+
+pub(super) fn direct_cost(capability: &Capability, schemas: OutputSchemas) -> usize {
     let id = capability.definition.id.as_str();
     let tools = capability.discovery.iter().flat_map(|known| &known.tools);
     tools
-        .filter_map(|tool| direct_tool(&format!("{id}__{}", tool.name()), id, tool, None))
+        .filter_map(|tool| direct_tool(&format!("{id}__{}", tool.name()), id, tool, None, schemas))
         .map(|tool| estimate_tokens(tool.get()))
         .sum()
 }

@@ -92,34 +92,57 @@ async fn the_person_is_asked_through_the_client_each_time() {
     assert!(!everything_below(deck.dirs.state()).contains("s3cret-value"));
 }
 
+/// Clients without a terminal refuse for a person who saw nothing.
 #[tokio::test]
-async fn anything_but_a_clear_yes_is_a_no() {
+async fn a_refusal_faster_than_a_person_reads_leaves_the_call_waiting() {
     let (deck, record) = destructive();
     {
         let host = deck.open();
+        let store = ApprovalStore::new(&host.settings().state_dir);
         for reply in [
             decision("no"),
             decision("perhaps"),
             Some(json!({"action": "accept"})),
-            Some(json!({"action": "accept", "content": {"decision": true}})),
             Some(json!({"action": "decline", "content": {"decision": "once"}})),
+            Some(json!({"action": "decline"})),
             Some(json!({"action": "cancel"})),
-            Some(json!("once")),
         ] {
             let client = ScriptedClient::answering("ada", reply.clone());
             let session = client.agent(&host, &["elicitation"]);
-            let error = ask(&client, &session, json!({})).await.unwrap_err();
-            assert_eq!(error.code, ErrorCode::Denied, "{reply:?} {error}");
+            let error = ask(&client, &session, json!({"path": "a"})).await.unwrap_err();
+            assert_eq!(error.code, ErrorCode::ApprovalRequired, "{reply:?} {error}");
+            let [waiting] = <[_; 1]>::try_from(store.list(Timestamp::now()).unwrap()).unwrap();
+            assert!(error.hint.unwrap().contains(&format!("capdeck approve {};", waiting.id)));
             session.close().await;
         }
         assert_eq!(record.calls(), 0);
-        assert_eq!(
-            ApprovalStore::new(&host.settings().state_dir).list(Timestamp::now()).unwrap(),
-            []
-        );
+        let [waiting] = <[_; 1]>::try_from(store.list(Timestamp::now()).unwrap()).unwrap();
+        store.approve(&waiting.id, ApprovalDuration::Once, Timestamp::now()).unwrap();
+        let client = ScriptedClient::answering("ada", Some(json!({"action": "cancel"})));
+        let session = client.agent(&host, &["elicitation"]);
+        ask(&client, &session, json!({"path": "a"})).await.unwrap();
+        assert_eq!((record.calls(), client.methods().len()), (1, 0));
+        session.close().await;
         host.close().await;
     }
-    assert!(approved(&deck).iter().all(|line| line == "DENIED refused"));
+    let lines = approved(&deck);
+    let (last, refused) = lines.split_last().unwrap();
+    assert_eq!(last, "ok once");
+    assert!(refused.iter().all(|line| line == "APPROVAL_REQUIRED refused"), "{lines:?}");
+}
+
+#[tokio::test]
+async fn an_answer_of_no_known_form_is_a_no() {
+    let (deck, record) = destructive();
+    let host = deck.open();
+    for reply in [json!("once"), json!({"action": "accept", "content": {"decision": true}})] {
+        let client = ScriptedClient::answering("ada", Some(reply));
+        let session = client.agent(&host, &["elicitation"]);
+        let error = ask(&client, &session, json!({})).await.unwrap_err();
+        assert_eq!((error.code, record.calls()), (ErrorCode::Denied, 0));
+        session.close().await;
+    }
+    host.close().await;
 }
 
 #[tokio::test]
@@ -326,7 +349,7 @@ async fn a_transparent_call_before_any_list_is_decided_by_the_definition() {
     let scope = SessionScope::Transparent(CapabilityId::new("fake").unwrap());
     let session = client.session(&host, scope, &["elicitation"]);
     let error = ask(&client, &session, json!({})).await.unwrap_err();
-    assert_eq!(error.code, ErrorCode::Denied);
+    waiting_id(&error);
     assert_eq!(record.calls(), 0);
     session.close().await;
     host.close().await;

@@ -234,7 +234,7 @@ async fn a_capability_named_like_a_search_tool_keeps_its_tools() {
     let host = deck.open();
     let session = agent(&host);
     let names = listed(&session).await;
-    assert_eq!(&names[..3], ["search", "describe", "call_tool"]);
+    assert_eq!(&names[..4], ["search", "describe", "call_tool", "call_read_only"]);
     let wrapper = names.iter().find(|name| name.starts_with("search_x")).unwrap();
     let arguments = json!({"operation": "call_tool", "name": "say", "args": {}});
     let answer = call_listed(&session, wrapper, arguments).await.unwrap().unwrap();

@@ -188,7 +188,7 @@ async fn modes_decide_how_it_is_offered() {
     let book = Book::of(only);
     for exposure in EVERY {
         let names = listed(&guest(&host, &book, exposure)).await;
-        assert_eq!(names, ["search", "describe", "call_tool"], "{exposure:?}");
+        assert_eq!(names, ["search", "describe", "call_tool", "call_read_only"], "{exposure:?}");
     }
     let mut only = granted(&["open"], &["open/tool_00000"], &[]);
     only.deck[0].modes = vec!["direct".to_owned()];

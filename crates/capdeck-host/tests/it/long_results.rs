@@ -60,8 +60,8 @@ async fn a_long_list_is_read_on_by_its_handle_to_the_end() {
     let first = cut(&answer, "/json/rows");
     assert_eq!((&first["shown"], &first["total"]), (&json!(seen.len()), &json!(ROWS)));
     let said = answer["content"].to_string();
-    assert!(said.contains("continue with: capdeck://artifacts/tools/"), "{said}");
-    assert!(said.contains("resource_link"), "{said}");
+    let how = r#"continue with: call_tool {\"name\":\"capdeck://artifacts/tools/"#;
+    assert!(said.contains(how) && !said.contains("resource_link"), "{said}");
     let shape = answer["_meta"]["capdeck/page"]["typeScript"].as_str().unwrap();
     assert!(shape.contains("rows?: { id?: number; name?: string }[]"), "{shape}");
 
@@ -187,5 +187,40 @@ async fn wrong_places_are_refused() {
     let foreign = json!({"name": uri.replace("/tools/", "/nobody/")});
     let error = call_listed(&session, "call_tool", foreign).await.unwrap_err();
     assert_eq!(error.code.as_str(), "RESOURCE_NOT_FOUND");
+    host.close().await;
+}
+
+/// Codex cuts the middle out of a longer text, and shows its model the structured form alone where there is one.
+#[tokio::test]
+async fn a_known_agent_reads_a_large_result_in_parts_with_the_tool_that_it_has() {
+    let rows = rows();
+    let deck = Deck::of(&FakePlan::default());
+    let host = deck.open();
+    let mut settings = capdeck_host::SessionSettings::local(
+        capdeck_host::SessionScope::Deck(capdeck_host::ViewPolicy::offering(Some(
+            Exposure::Search,
+        ))),
+        capdeck_host::ClientProfile::default(),
+    );
+    settings.client_name = "codex-mcp-client".to_owned();
+    let session = host.session(settings);
+    let mut asked = json!({"name": "fake__echo", "data": {"rows": rows}});
+    let (mut seen, mut parts) = (Vec::new(), 0);
+    loop {
+        let answer = call_listed(&session, "call_tool", asked).await.unwrap().unwrap();
+        assert!(answer["content"].to_string().len() < 12_000, "{}", answer["content"]);
+        assert!(answer.get("structuredContent").is_none());
+        let text = answer["content"][0]["text"].as_str().unwrap();
+        let part: Value = serde_json::from_str(text).unwrap();
+        let part = if parts == 0 { part["rows"].clone() } else { part };
+        seen.extend(part.as_array().unwrap().clone());
+        parts += 1;
+        let Some(note) = answer["content"][1]["text"].as_str() else { break };
+        let (_, call) = note.split_once("continue with: call_tool ").unwrap();
+        asked = serde_json::from_str(call.trim_end_matches(']')).unwrap();
+    }
+    assert!(parts > 5, "{parts}");
+    assert_eq!(seen, rows);
+    session.close().await;
     host.close().await;
 }

@@ -48,6 +48,7 @@ mod search;
 mod sets;
 mod setup;
 mod shapes;
+mod strict_schemas;
 mod surface;
 mod tasks;
 mod unoffered;

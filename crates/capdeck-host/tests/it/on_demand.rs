@@ -334,7 +334,10 @@ async fn it_stands_beside_other_ways() {
     );
     let host = deck.open();
     let session = agent_with(&host, None);
-    assert_eq!(listed(&session).await, ["search", "describe", "call_tool", "setup_tools"]);
+    assert_eq!(
+        listed(&session).await,
+        ["search", "describe", "call_tool", "call_read_only", "setup_tools"]
+    );
     assert!(refused(&session, "fake.echo").await.1.contains("is not activated"));
     assert_eq!(text(&call_tool(&session, "found.echo", json!({"a": 1})).await), r#"{"a":1}"#);
     let found = call_listed(&session, "search", json!({"query": "echo"})).await.unwrap().unwrap();

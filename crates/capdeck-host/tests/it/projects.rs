@@ -86,7 +86,7 @@ async fn the_options_of_an_untrusted_project_have_no_effect() {
         .file("config/sayer.md", &saying("mine"))
         .file("project/.capdeck/config.json", &options.to_string());
     let host = deck.open();
-    assert_eq!(listed(&agent(&host)).await, ["search", "describe", "call_tool"]);
+    assert_eq!(listed(&agent(&host)).await, ["search", "describe", "call_tool", "call_read_only"]);
     assert_eq!(host.catalog().config().max_search_limit, 50);
     trust(&deck, &host);
     host.reload();

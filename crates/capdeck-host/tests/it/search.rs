@@ -23,7 +23,7 @@ async fn search_describe_and_call_across_capabilities() {
     let deck = Deck::of(&plan).file("config/sayer.md", &saying("hi"));
     let host = deck.open();
     let session = agent(&host);
-    assert_eq!(listed(&session).await, ["search", "describe", "call_tool"]);
+    assert_eq!(listed(&session).await, ["search", "describe", "call_tool", "call_read_only"]);
 
     let found = search(&session, json!({"query": "weather forecast", "limit": 1})).await;
     let mut best = found["items"][0].clone();

@@ -52,7 +52,7 @@ async fn a_verified_set_up_makes_the_capability_visible() {
         received,
         ["start 0 make a mark", "end 0 Done", "start 1 look for it", "end 1 Done"]
     );
-    assert_eq!(listed(&session).await, ["search", "describe", "call_tool"]);
+    assert_eq!(listed(&session).await, ["search", "describe", "call_tool", "call_read_only"]);
     let answer = call_listed(&session, "call_tool", json!({"name": "tool__say"})).await;
     assert_eq!(answer.unwrap().unwrap()["structuredContent"]["stdout"], "ready");
     host.close().await;

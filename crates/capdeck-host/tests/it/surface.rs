@@ -31,7 +31,7 @@ async fn an_explicit_budget_moves_what_does_not_fit_to_search() {
     let host = deck.open();
     let session = agent(&host);
     let names = listed(&session).await;
-    assert_eq!(names, ["search", "describe", "call_tool", "small__say"]);
+    assert_eq!(names, ["search", "describe", "call_tool", "call_read_only", "small__say"]);
     let tokens = session.view().tokens();
     assert!(tokens <= 600, "{tokens} tokens are listed");
     let asked = json!({"name": "big__tool_00003", "data": {}});
@@ -107,7 +107,11 @@ async fn a_budget_that_is_set_binds_tools_and_instructions_together() {
                     .iter()
                     .map(|tool| tool["name"].as_str().unwrap())
                     .collect();
-                assert_eq!(names, ["search", "describe", "call_tool"], "{exposure:?} in {budget}");
+                assert_eq!(
+                    names,
+                    ["search", "describe", "call_tool", "call_read_only"],
+                    "{exposure:?} in {budget}"
+                );
                 assert_eq!(instructions, None, "{exposure:?} in {budget}");
                 assert!(budget < 310, "{exposure:?} in {budget}: {} tokens", view.tokens());
             }

@@ -34,6 +34,10 @@ pub(super) struct ServerEntryShape {
     pub(super) names_tools: bool,
     /// Whether `$NAME` is a variable in its files, and not only `${NAME}`.
     pub(super) has_bare_variables: bool,
+    /// The key that keeps a server's tools in sight of a model that else has to search for them.
+    pub(super) always_listed: Option<&'static str>,
+    /// See [`super::AgentClient::unasked_calls`].
+    pub(super) unasked_calls: Option<(&'static str, &'static str)>,
 }
 
 /// How a program is written.
@@ -67,6 +71,9 @@ impl ServerEntryShape {
         let mut entry = self.write_launch(name, launch);
         if self.names_tools {
             entry["tools"] = json!(["*"]);
+        }
+        if let Some(key) = self.always_listed {
+            entry[key] = json!(true);
         }
         entry
     }
@@ -207,7 +214,16 @@ impl ServerEntryShape {
 }
 
 /// Keys that say nothing about how a server is reached.
-const DESCRIPTIVE_KEYS: [&str; 5] = ["name", "description", "display_name", "bundled", "source"];
+const DESCRIPTIVE_KEYS: [&str; 7] = [
+    "name",
+    "description",
+    "display_name",
+    "bundled",
+    "source",
+    // How a client shows tools to its model.
+    "alwaysLoad",
+    "alwaysLoadTools",
+];
 
 const DESCRIPTION: &str = "Your capabilities, by Capdeck";
 

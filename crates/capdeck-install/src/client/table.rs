@@ -25,6 +25,8 @@ const fn shape(program: ProgramShape, url: UrlShape) -> ServerEntryShape {
         workspace: None,
         names_tools: false,
         has_bare_variables: false,
+        always_listed: None,
+        unasked_calls: None,
     }
 }
 
@@ -53,6 +55,7 @@ pub(super) const COMMON_CLIENT: AgentClient = AgentClient {
     format: FileFormat::Json,
     container: &["mcpServers"],
     shape: shape(ProgramShape::Plain, key("url")),
+    programs: &[],
     is_desktop_app: false,
 };
 
@@ -78,7 +81,8 @@ const fn client(id: &'static str, name: &'static str) -> AgentClient {
 pub(super) const CLIENTS: &[AgentClient] = &[
     AgentClient {
         user: home(&[".claude.json"]),
-        shape: TYPED_SHAPE,
+        shape: ServerEntryShape { always_listed: Some("alwaysLoad"), ..TYPED_SHAPE },
+        programs: &["claude"],
         ..of_project("claude-code", "Claude Code", &[".mcp.json"])
     },
     AgentClient {
@@ -89,23 +93,35 @@ pub(super) const CLIENTS: &[AgentClient] = &[
     },
     AgentClient {
         shape: ServerEntryShape { workspace: Some("${workspaceFolder}"), ..COMMON_CLIENT.shape },
+        programs: &["cursor", "cursor-agent"],
         ..both("cursor", "Cursor", &[".cursor/mcp.json"])
     },
     AgentClient {
         user: at(ClientBaseFolder::ApplicationData, &["Code/User/mcp.json"]),
         container: &["servers"],
         shape: ServerEntryShape { workspace: Some("${workspaceFolder}"), ..TYPED_SHAPE },
+        programs: &["code"],
         ..of_project("vscode", "VS Code (GitHub Copilot)", &[".vscode/mcp.json"])
     },
     AgentClient {
         format: FileFormat::Toml,
         container: &["mcp_servers"],
+        shape: ServerEntryShape {
+            unasked_calls: Some(("default_tools_approval_mode", "approve")),
+            ..COMMON_CLIENT.shape
+        },
+        programs: &["codex"],
         ..both("codex", "Codex", &[".codex/config.toml"])
     },
-    AgentClient { shape: GEMINI, ..both("gemini-cli", "Gemini CLI", &[".gemini/settings.json"]) },
+    AgentClient {
+        shape: GEMINI,
+        programs: &["gemini"],
+        ..both("gemini-cli", "Gemini CLI", &[".gemini/settings.json"])
+    },
     AgentClient {
         user: home(&[".codeium/windsurf/mcp_config.json"]),
         shape: shape(ProgramShape::Plain, key("serverUrl")),
+        programs: &["windsurf"],
         ..client("windsurf", "Windsurf")
     },
     AgentClient {
@@ -113,12 +129,14 @@ pub(super) const CLIENTS: &[AgentClient] = &[
         project: in_project(&["opencode.json", "opencode.jsonc"]),
         container: &["mcp"],
         shape: shape(ProgramShape::Words, UrlShape::Remote),
+        programs: &["opencode"],
         ..client("opencode", "OpenCode")
     },
     AgentClient {
         user: at(ClientBaseFolder::Config, &["zed/settings.json"]),
         project: in_project(&[".zed/settings.json"]),
         container: &["context_servers"],
+        programs: &["zed", "zeditor"],
         ..client("zed", "Zed")
     },
     AgentClient {
@@ -126,6 +144,7 @@ pub(super) const CLIENTS: &[AgentClient] = &[
         format: FileFormat::Yaml,
         container: &["extensions"],
         shape: shape(ProgramShape::Goose, UrlShape::Goose),
+        programs: &["goose"],
         ..client("goose", "Goose")
     },
     AgentClient {
@@ -134,6 +153,7 @@ pub(super) const CLIENTS: &[AgentClient] = &[
             names_tools: true,
             ..shape(ProgramShape::Typed("local"), typed("http"))
         },
+        programs: &["copilot"],
         ..client("copilot-cli", "GitHub Copilot CLI")
     },
     AgentClient {
@@ -160,23 +180,44 @@ pub(super) const CLIENTS: &[AgentClient] = &[
         shape: shape(ProgramShape::Plain, typed("streamable-http")),
         ..of_project("kilo", "Kilo Code", &[".kilocode/mcp.json"])
     },
-    both("kiro", "Kiro", &[".kiro/settings/mcp.json"]),
-    AgentClient { shape: GEMINI, ..both("qwen-code", "Qwen Code", &[".qwen/settings.json"]) },
-    AgentClient { shape: GEMINI, ..both("iflow-cli", "iFlow CLI", &[".iflow/settings.json"]) },
-    AgentClient { shape: TYPED_SHAPE, ..both("droid", "Droid", &[".factory/mcp.json"]) },
+    AgentClient {
+        programs: &["kiro", "kiro-cli"],
+        ..both("kiro", "Kiro", &[".kiro/settings/mcp.json"])
+    },
+    AgentClient {
+        shape: ServerEntryShape { always_listed: Some("alwaysLoadTools"), ..GEMINI },
+        programs: &["qwen"],
+        ..both("qwen-code", "Qwen Code", &[".qwen/settings.json"])
+    },
+    AgentClient {
+        shape: GEMINI,
+        programs: &["iflow"],
+        ..both("iflow-cli", "iFlow CLI", &[".iflow/settings.json"])
+    },
+    AgentClient {
+        shape: TYPED_SHAPE,
+        programs: &["droid"],
+        ..both("droid", "Droid", &[".factory/mcp.json"])
+    },
     AgentClient {
         user: at(ClientBaseFolder::Config, &["crush/crush.json"]),
         project: in_project(&[".crush.json", "crush.json"]),
         container: &["mcp"],
         shape: ServerEntryShape { has_bare_variables: true, ..TYPED_SHAPE },
+        programs: &["crush"],
         ..client("crush", "Crush")
     },
-    both("junie", "Junie", &[".junie/mcp/mcp.json"]),
+    AgentClient { programs: &["junie"], ..both("junie", "Junie", &[".junie/mcp/mcp.json"]) },
     AgentClient {
         shape: TYPED_SHAPE,
+        programs: &["neovate"],
         ..of_project("neovate", "Neovate", &[".neovate/config.json"])
     },
-    AgentClient { container: &["mcp"], ..of_project("pochi", "Pochi", &[".pochi/config.jsonc"]) },
+    AgentClient {
+        container: &["mcp"],
+        programs: &["pochi"],
+        ..of_project("pochi", "Pochi", &[".pochi/config.jsonc"])
+    },
     of_project("trae", "Trae", &[".trae/mcp.json"]),
 ];
 

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// Keys that say how Capdeck is reached. Another value there limits nothing.
-const REACH_KEYS: [&str; 13] = [
+/// Keys that say how Capdeck is reached or shown. Another value there limits nothing.
+const REACH_KEYS: [&str; 16] = [
     "command",
     "cmd",
     "args",
@@ -17,6 +17,10 @@ const REACH_KEYS: [&str; 13] = [
     "timeout",
     "envs",
     "env_vars",
+    // These give the agent more, not less.
+    "alwaysLoad",
+    "alwaysLoadTools",
+    "default_tools_approval_mode",
 ];
 
 /// Flags of the old entry that the new one has not, or with another value, and keys that were added or changed by hand.

@@ -26,6 +26,7 @@ impl Place {
             config: root.join("home/.config"),
             application_data: root.join("home/.config"),
             project: Some(root.join("home/project")),
+            search_path: Vec::new(),
         };
         Self { records: ClientEntryRecords::new(&root.join("state")), folders, dir }
     }

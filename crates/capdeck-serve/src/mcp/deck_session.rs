@@ -20,7 +20,7 @@ use super::{
     client_streams::{ClientStreams, ListenFilter, ListenSource, listen},
     entry_changes::DeckEntryLists,
     event_reaction::{self, ListKind, SeenLists},
-    failure,
+    failure::{self, ErrorForm},
     page::page,
     params::{self, MethodResult, empty, raw, raw_members},
 };
@@ -238,7 +238,13 @@ impl ServerSession for DeckSession {
             Err(error) if error.kind() == ErrorKind::Cancelled || failure::requires_url(&error) => {
                 Err(failure::as_rpc_error(&error, era))
             }
-            Err(error) => failure::as_tool_result(&error),
+            Err(error) => {
+                let form = match self.session.reads_text_alone() {
+                    true => ErrorForm::Text,
+                    false => ErrorForm::TextAndFacts,
+                };
+                failure::as_tool_result(&error, form)
+            }
         }
     }
 

@@ -16,7 +16,7 @@ pub(super) const RESOURCE_NOT_FOUND: i64 = -32002;
 const URL_ELICITATION_REQUIRED: i64 = -32042;
 
 /// A failed tool call as a tool result, so that the model can read it.
-pub(super) fn as_tool_result(error: &CallError) -> MethodResult {
+pub(super) fn as_tool_result(error: &CallError, form: ErrorForm) -> MethodResult {
     log(error);
     let mut facts = Map::new();
     facts.insert("code".to_owned(), json!(error.code.as_str()));
@@ -30,11 +30,23 @@ pub(super) fn as_tool_result(error: &CallError) -> MethodResult {
         text.push_str(&format!("\n{details}"));
         facts.insert("details".to_owned(), details);
     }
-    raw(&json!({
-        "content": [{ "type": "text", "text": text }],
-        "structuredContent": { "error": facts },
-        "isError": true,
-    }))
+    let content = json!([{ "type": "text", "text": text }]);
+    match form {
+        ErrorForm::Text => raw(&json!({ "content": content, "isError": true })),
+        ErrorForm::TextAndFacts => raw(&json!({
+            "content": content,
+            "structuredContent": { "error": facts },
+            "isError": true,
+        })),
+    }
+}
+
+/// What a failed call says to a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ErrorForm {
+    /// For a model that would read the same twice.
+    Text,
+    TextAndFacts,
 }
 
 /// A failed request other than a tool call. A server's error passes through with its code and data.

@@ -11,6 +11,10 @@ use super::params::{MethodResult, raw};
 /// A page ends with the item that exceeds this size.
 const PAGE_BYTES: usize = 256 * 1024;
 
+/// The same for tools. No server in use sends them in pages, and clients read one page (Gemini CLI) or twenty (Claude
+/// Code), without a word about the rest.
+const TOOLS_PAGE_BYTES: usize = 2 * 1024 * 1024;
+
 /// Appends items to the last page of a list.
 pub(super) fn append_items(key: &str, page: Box<RawValue>, following: &EntryPage) -> MethodResult {
     if following.resources.is_empty() && following.next_cursor.is_none() {
@@ -41,7 +45,8 @@ pub(super) fn is_last(page: &RawValue) -> bool {
 /// changed lists are rejected.
 pub(super) fn page(key: &str, items: &RawValue, params: Option<&RawMembers>) -> MethodResult {
     let cursor = params.and_then(|params| params.get("cursor")).filter(|text| text.get() != "null");
-    if cursor.is_none() && items.get().len() <= PAGE_BYTES {
+    let page_bytes = if key == "tools" { TOOLS_PAGE_BYTES } else { PAGE_BYTES };
+    if cursor.is_none() && items.get().len() <= page_bytes {
         return render(&format!("{{\"{key}\":{}}}", items.get()));
     }
     let all: Vec<&RawValue> =
@@ -64,7 +69,7 @@ pub(super) fn page(key: &str, items: &RawValue, params: Option<&RawMembers>) -> 
         }
         text.push_str(item.get());
         next += 1;
-        if text.len() >= PAGE_BYTES {
+        if text.len() >= page_bytes {
             break;
         }
     }
@@ -111,15 +116,25 @@ mod tests {
             let cursor = serde_json::value::to_raw_value(cursor).unwrap();
             RawMembers::from_iter([("cursor".to_owned(), cursor)])
         });
-        let answer = page("tools", items, params.as_ref())?;
+        let answer = page("resources", items, params.as_ref())?;
         Ok(serde_json::from_str(answer.get()).unwrap())
     }
 
     #[test]
     fn a_small_list_is_one_page_byte_for_byte() {
         let items = list(3);
+        let answer = page("resources", &items, None).unwrap();
+        assert_eq!(answer.get(), format!("{{\"resources\":{}}}", items.get()));
+    }
+
+    /// Clients that read one page have all of them.
+    #[test]
+    fn tools_come_at_once() {
+        let items = list(150);
         let answer = page("tools", &items, None).unwrap();
         assert_eq!(answer.get(), format!("{{\"tools\":{}}}", items.get()));
+        let answer = page("tools", &list(500), None).unwrap();
+        assert!(answer.get().contains("\"nextCursor\":\"tools."));
     }
 
     #[test]
@@ -129,7 +144,7 @@ mod tests {
         loop {
             let answer = ask(&items, cursor.as_ref()).unwrap();
             assert!(answer.to_string().len() < PAGE_BYTES + 20_000);
-            seen.extend(answer["tools"].as_array().unwrap().clone());
+            seen.extend(answer["resources"].as_array().unwrap().clone());
             pages += 1;
             match answer.get("nextCursor") {
                 Some(next) => cursor = Some(next.clone()),
@@ -145,9 +160,10 @@ mod tests {
     fn foreign_outdated_and_malformed_cursors_are_refused() {
         let items = list(100);
         let good = ask(&items, None).unwrap()["nextCursor"].clone();
-        let of_another = good.as_str().unwrap().replace("tools", "prompts");
+        let of_another = good.as_str().unwrap().replace("resources", "prompts");
         let beyond = good.as_str().unwrap().rsplit_once('.').unwrap().0.to_owned() + ".9999";
-        for wrong in [json!(""), json!("tools.0.1"), json!(7), json!(of_another), json!(beyond)] {
+        for wrong in [json!(""), json!("resources.0.1"), json!(7), json!(of_another), json!(beyond)]
+        {
             let error = ask(&items, Some(&wrong)).unwrap_err();
             assert_eq!(error.code, RpcError::INVALID_PARAMS, "{wrong}");
         }

@@ -18,7 +18,8 @@ use tokio_util::sync::CancellationToken;
 use super::{
     caller::{LogFilter, NotificationPolicy, context},
     client_streams::{ClientStreams, ListenFilter, ListenSource, listen},
-    event_reaction, failure,
+    event_reaction,
+    failure::{self, ErrorForm},
     params::{self, MethodResult, empty, raw},
 };
 
@@ -89,7 +90,7 @@ impl TransparentSession {
         match calls::call(self.session.request(context), &request).await {
             Ok(result) => Ok(result),
             Err(error) if error.rpc.is_some() => Err(failure::as_rpc_error(&error, era)),
-            Err(error) => failure::as_tool_result(&error),
+            Err(error) => failure::as_tool_result(&error, ErrorForm::TextAndFacts),
         }
     }
 

@@ -7,10 +7,10 @@ use axum::{
     response::Response,
 };
 use capdeck_auth::inbound::{
-    ApprovalTerms, AuthenticatedOperator, AuthorizationError, AuthorizationRequest, ClientKind,
-    DecisionMaker, EventCaller, GrantRecipient, NewAuthorizationCode, NewRequest, OAuthClient,
-    OAuthScope, PendingAuthorization, Registry, RegistryError, RequestDecision, RequestSource,
-    RequestStatus, Scopes, fetch_client_document,
+    ApprovalTerms, AuthenticatedOperator, AuthorizationError, AuthorizationRequest,
+    ClientDocumentError, ClientDocuments, ClientKind, DecisionMaker, EventCaller, GrantRecipient,
+    NewAuthorizationCode, NewRequest, OAuthClient, OAuthScope, PendingAuthorization, Registry,
+    RegistryError, RequestDecision, RequestSource, RequestStatus, Scopes, fetch_client_document,
 };
 use http::{HeaderMap, StatusCode, Uri, header, request::Parts};
 use serde::{Deserialize, Serialize};
@@ -155,6 +155,9 @@ async fn find_client(
     if !OAuthClient::is_document_id(id) {
         let missing = || "The client must register first.".to_owned();
         return registry.clients().get(id).ok_or_else(missing);
+    }
+    if registry.client_documents() == ClientDocuments::Refused {
+        return Err(ClientDocumentError::Refused.to_string());
     }
     let clients = http_state.host.guarded_clients();
     let policy = registry.redirect_policy();

@@ -8,7 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use capdeck_auth::inbound::{OAuthScope, Scopes};
+use capdeck_auth::inbound::{ClientDocuments, OAuthScope, Registry, Scopes};
 use http::{HeaderMap, StatusCode, Uri, header};
 use serde_json::{Value, json};
 
@@ -58,9 +58,7 @@ async fn authorization_server(
     address: Option<axum::Extension<ClientAddress>>,
     headers: HeaderMap,
 ) -> Response {
-    if http_state.registry().is_none() {
-        return no_registry();
-    }
+    let Some(registry) = http_state.registry() else { return no_registry() };
     let issuer = http_state.issuer(&headers, address.map(|address| address.0));
     document(&json!({
         "issuer": issuer,
@@ -76,7 +74,8 @@ async fn authorization_server(
         "revocation_endpoint_auth_methods_supported": AUTH_METHODS,
         "code_challenge_methods_supported": ["S256"],
         "authorization_response_iss_parameter_supported": true,
-        "client_id_metadata_document_supported": true,
+        // Clients that have a document use it where this is true, and register themselves where it is not.
+        "client_id_metadata_document_supported": fetches_documents(registry),
     }))
 }
 
@@ -105,7 +104,7 @@ async fn agent_document(
                     "authorization_server": format!("{issuer}/.well-known/oauth-authorization-server"),
                     "registration_endpoint": format!("{issuer}/oauth/register"),
                     "dcr": true,
-                    "cimd": true,
+                    "cimd": fetches_documents(registry),
                     "redirect_policy": {
                         "hosts": redirects.hosts,
                         "native_schemes": redirects.native_schemes,
@@ -136,6 +135,10 @@ async fn agent_document(
         "docs": { "api": format!("{issuer}/v1/openapi.json") },
         "scopes": scope_names(&Scopes::all()),
     }))
+}
+
+fn fetches_documents(registry: &Registry) -> bool {
+    registry.client_documents() == ClientDocuments::Fetched
 }
 
 fn scope_names(scopes: &Scopes) -> Vec<&'static str> {

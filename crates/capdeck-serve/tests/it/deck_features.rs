@@ -15,6 +15,15 @@ fn direct(plan: &FakePlan) -> Served {
     Setting::of(plan).exposure(Exposure::Direct).serve()
 }
 
+/// Their list exceeds one page.
+const MANY_TOOLS: usize = 9000;
+
+fn very_long_list() -> Served {
+    let plan = FakePlan { tools: MANY_TOOLS, ..FakePlan::default() };
+    let options = json!({"surfaceTokens": 10_000_000});
+    Setting::of(&plan).config("options", options).exposure(Exposure::Direct).serve()
+}
+
 fn touch(client: &mut HttpClient, uri: &str) {
     let call = json!({"name": "fake__touch_resource", "arguments": {"uri": uri}});
     client.request("tools/call", call);
@@ -104,7 +113,7 @@ fn log_messages_of_a_call_are_heard_from_the_level_that_was_set() {
 
 #[test]
 fn a_long_list_comes_in_pages_that_together_are_all_of_it() {
-    let served = direct(&FakePlan { tools: 1500, ..FakePlan::default() });
+    let served = very_long_list();
     let mut client = served.deck_client();
     let (mut names, mut cursor, mut pages) = (Vec::new(), None, 0);
     loop {
@@ -118,10 +127,10 @@ fn a_long_list_comes_in_pages_that_together_are_all_of_it() {
             None => break,
         }
     }
-    assert!(pages > 1 && names.len() > 1500, "{pages} pages, {} tools", names.len());
+    assert!(pages > 1 && names.len() > MANY_TOOLS, "{pages} pages, {} tools", names.len());
     names.sort();
     names.dedup();
-    assert!(names.len() > 1500, "no tool came twice");
+    assert!(names.len() > MANY_TOOLS, "no tool came twice");
     for (method, wrong) in
         [("tools/list", json!("")), ("prompts/list", cursor.unwrap()), ("tools/list", json!(1))]
     {
@@ -132,7 +141,7 @@ fn a_long_list_comes_in_pages_that_together_are_all_of_it() {
 
 #[test]
 fn a_cursor_of_an_outdated_list_is_refused() {
-    let served = direct(&FakePlan { tools: 1500, ..FakePlan::default() });
+    let served = very_long_list();
     let mut client = served.deck_client();
     let session = client.session.clone().unwrap();
     let mut stream = EventStream::listen(served.authority(), "/mcp", &session);

@@ -18,10 +18,11 @@ fn with_key(beside: &Beside, path: &'static str, capabilities: Value) -> ModernC
 
 /// A large deck, so that its list has pages, at two addresses.
 fn large() -> (Served, Beside) {
-    let plan = FakePlan { tools: 3000, ..FakePlan::default() };
+    let plan = FakePlan { tools: 9000, ..FakePlan::default() };
     let served = Setting::of(&plan)
         .server("secret", &FakePlan::default())
         .config("policy", json!([{"deny": {"capability": "secret", "principal": "key"}}]))
+        .config("options", json!({"surfaceTokens": 10_000_000}))
         .exposure(Exposure::Direct)
         .serve();
     let beside = served.beside(KEY);

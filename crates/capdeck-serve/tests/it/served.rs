@@ -8,7 +8,7 @@ use std::{
 
 use capdeck_auth::{
     EnvironmentSnapshot, KeySettings, Secret, Vault,
-    inbound::{AdminKey, IpNetwork, Registry, RegistryLimits, RegistryOptions},
+    inbound::{AdminKey, ClientDocuments, IpNetwork, Registry, RegistryLimits, RegistryOptions},
 };
 use capdeck_definition::{DeckRoot, Exposure, RootOwner};
 use capdeck_host::{AuditMode, Host, HostSettings, ViewPolicy, WorkerCommand};
@@ -33,6 +33,7 @@ pub(crate) struct Setting {
     has_registry: bool,
     clock: WallClock,
     limits: RegistryLimits,
+    client_documents: ClientDocuments,
 }
 
 /// A running host. Dropping it stops it.
@@ -51,7 +52,15 @@ impl Setting {
     pub(crate) fn new() -> Self {
         let http = HttpSettings::new("127.0.0.1", 0);
         let (dirs, config, clock) = (TestDirs::new(), Map::new(), WallClock::default());
-        Self { dirs, config, http, has_registry: false, clock, limits: RegistryLimits::default() }
+        Self {
+            dirs,
+            config,
+            http,
+            has_registry: false,
+            clock,
+            limits: RegistryLimits::default(),
+            client_documents: ClientDocuments::Fetched,
+        }
     }
 
     /// One stdio server called `fake`.
@@ -107,6 +116,12 @@ impl Setting {
     /// With the registry in the data folder, every event of it recorded there.
     pub(crate) fn registry(mut self) -> Self {
         self.has_registry = true;
+        self
+    }
+
+    /// As a host that fetches no documents of clients.
+    pub(crate) fn without_client_documents(mut self) -> Self {
+        self.client_documents = ClientDocuments::Refused;
         self
     }
 
@@ -171,6 +186,7 @@ impl Setting {
                 audit: Some(trail),
                 clock: self.clock,
                 limits: self.limits,
+                client_documents: self.client_documents,
                 ..RegistryOptions::default()
             };
             Registry::open(self.dirs.root().join("data/registry"), options).unwrap()

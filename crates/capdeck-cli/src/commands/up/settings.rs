@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use capdeck_auth::{
     ProviderSettings, ReferenceLookup, Secret, UnresolvedReference,
-    inbound::{AdminKey, IpNetwork, SignUpDomains},
+    inbound::{AdminKey, ClientDocuments, IpNetwork, SignUpDomains},
     resolve_text,
 };
 use capdeck_definition::{BucketConfig, OidcConfig, ServeConfig};
@@ -25,6 +25,7 @@ pub(crate) struct UpSettings {
     pub(crate) http: HttpSettings,
     /// How long the token of a client lives, where that is set.
     pub(crate) token_lifetime: Option<Duration>,
+    pub(crate) client_documents: ClientDocuments,
 }
 
 impl UpSettings {
@@ -35,7 +36,7 @@ impl UpSettings {
         file: &ServeConfig,
         places: &CommandSettings,
     ) -> Result<Self, CommandFailure> {
-        let UpArgs { host, port, exposure, auth, open: _ } = args;
+        let UpArgs { host, port, exposure, auth, no_client_documents, open: _ } = args;
         let from_env = env.port.as_deref().map(parse_port).transpose()?;
         let host = host.as_ref().or(env.host.as_ref()).or(file.host.as_ref());
         let port = port.or(from_env).or(file.port).unwrap_or(DEFAULT_PORT);
@@ -55,7 +56,11 @@ impl UpSettings {
             limits: limits(file),
             ..HttpSettings::new(host.map_or(DEFAULT_HOST, String::as_str), port)
         };
-        Ok(Self { http, token_lifetime: token_lifetime(env, file)? })
+        let client_documents = match no_client_documents {
+            true => ClientDocuments::Refused,
+            false => ClientDocuments::Fetched,
+        };
+        Ok(Self { http, token_lifetime: token_lifetime(env, file)?, client_documents })
     }
 }
 

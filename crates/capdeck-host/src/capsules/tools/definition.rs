@@ -69,7 +69,7 @@ fn input(tool: CapsuleTool, grants: GrantTools) -> Value {
             json!({
                 "uri": text("such as docs://api"),
                 "version": count(1, None),
-                "format": { "enum": ["banded", "meta", "history"], "description": "meta: no body; history: all versions" },
+                "format": { "type": "string", "enum": ["banded", "meta", "history"], "description": "meta: no body; history: all versions" },
                 "list": object(&[], json!({
                     "scheme": string(),
                     "prefix": text("such as docs://team"),
@@ -95,8 +95,8 @@ fn input(tool: CapsuleTool, grants: GrantTools) -> Value {
             &["uri"],
             json!({
                 "uri": text("docs:// guidance:// notes:// config:// skills:// api-data:// (JSON), or a scheme of the capsule"),
-                "content": { "type": ["string", "object", "array"], "description": "the whole body" },
-                "mode": { "enum": ["create", "replace", "patch"], "description": "default replace, which creates too; create if you may only add" },
+                "content": { "type": ["string", "object", "array"], "properties": {}, "items": {}, "description": "the whole body" },
+                "mode": { "type": "string", "enum": ["create", "replace", "patch"], "description": "default replace, which creates too; create if you may only add" },
                 "patch": { "type": "array", "description": "changes instead of `content`, all or none", "items": patch_step() },
                 "if_version": { "type": "integer", "minimum": 0, "description": "only on this version; 0: must not exist" },
                 "title": string(),
@@ -110,12 +110,12 @@ fn input(tool: CapsuleTool, grants: GrantTools) -> Value {
         CapsuleTool::Signal => object(
             &["action"],
             json!({
-                "action": { "enum": ["send", "poll", "ack"] },
+                "action": { "type": "string", "enum": ["send", "poll", "ack"] },
                 "kind": text("of what you send, such as review.done"),
                 "text": string(),
                 "uri": text("the entry it is about"),
                 "to": text("a client's name; default: everyone"),
-                "data": { "type": "object" },
+                "data": { "type": "object", "properties": {} },
                 "cursor": text("poll: after this one; ack: up to this one"),
                 "kinds": strings(),
                 "limit": count(1, Some(100)),
@@ -124,14 +124,14 @@ fn input(tool: CapsuleTool, grants: GrantTools) -> Value {
         CapsuleTool::Capsules if grants == GrantTools::None => object(
             &["action"],
             json!({
-                "action": { "enum": ["list", "mount", "unmount", "discover"] },
+                "action": { "type": "string", "enum": ["list", "mount", "unmount", "discover"] },
                 "capsule": text("id or name, to mount"),
             }),
         ),
         CapsuleTool::Capsules => object(
             &["action"],
             json!({
-                "action": { "enum": ["list", "mount", "unmount", "discover", "request_access"] },
+                "action": { "type": "string", "enum": ["list", "mount", "unmount", "discover", "request_access"] },
                 "capsule": text("id or name"),
                 "role": role(),
                 "reason": text("for the person who decides"),
@@ -140,7 +140,7 @@ fn input(tool: CapsuleTool, grants: GrantTools) -> Value {
         CapsuleTool::Manage => object(
             &["action"],
             json!({
-                "action": { "enum": [
+                "action": { "type": "string", "enum": [
                     "request_grant_for", "create_capsule", "update_capsule", "list_grant_requests",
                     "approve_grant", "deny_grant", "list_connections", "revoke_connection",
                 ] },
@@ -160,7 +160,7 @@ fn input(tool: CapsuleTool, grants: GrantTools) -> Value {
         CapsuleTool::Memory => object(
             &["action"],
             json!({
-                "action": { "enum": ["get", "set", "delete", "list", "search"] },
+                "action": { "type": "string", "enum": ["get", "set", "delete", "list", "search"] },
                 "key": string(),
                 "value": string(),
                 "query": string(),
@@ -207,7 +207,7 @@ fn patch_step() -> Value {
     object(
         &["op"],
         json!({
-            "op": { "enum": ["replace", "append", "section"] },
+            "op": { "type": "string", "enum": ["replace", "append", "section"] },
             "find": string(),
             "with": string(),
             "count": count(1, None),
@@ -227,7 +227,7 @@ fn object(required: &[&str], properties: Value) -> Value {
 }
 
 fn role() -> Value {
-    json!({ "enum": ["reader", "appender", "writer", "owner"] })
+    json!({ "type": "string", "enum": ["reader", "appender", "writer", "owner"] })
 }
 
 fn string() -> Value {
@@ -243,7 +243,7 @@ fn strings() -> Value {
 }
 
 fn risk_class() -> Value {
-    json!({ "enum": ["specific_code", "structural"] })
+    json!({ "type": "string", "enum": ["specific_code", "structural"] })
 }
 
 fn count(least: u64, most: Option<u64>) -> Value {

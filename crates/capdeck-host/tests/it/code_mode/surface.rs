@@ -57,7 +57,10 @@ async fn by_default_code_and_search_stand_side_by_side_within_the_budget() {
     settings.default_exposure = Exposure::CodeModeAndSearch;
     let host = capdeck_host::Host::open(settings);
     let session = agent(&host);
-    assert_eq!(listed(&session).await, ["code_mode", "search", "describe", "call_tool"]);
+    assert_eq!(
+        listed(&session).await,
+        ["code_mode", "search", "describe", "call_tool", "call_read_only"]
+    );
     let view = session.view();
     let received = view.instructions().map_or(0, |text| estimate_tokens(&text));
     assert!(view.tokens() + received <= 1000, "{} and {received}", view.tokens());
@@ -94,7 +97,10 @@ async fn every_exposure_with_code_offers_the_tool() {
     for (exposure, names) in [
         (Exposure::CodeMode, &["code_mode"][..]),
         (Exposure::ProgressiveAndCodeMode, &["code_mode", "fake"]),
-        (Exposure::CodeModeAndSearch, &["code_mode", "search", "describe", "call_tool"]),
+        (
+            Exposure::CodeModeAndSearch,
+            &["code_mode", "search", "describe", "call_tool", "call_read_only"],
+        ),
     ] {
         assert_eq!(listed(&agent_with(&host, Some(exposure))).await, names, "{exposure:?}");
     }
@@ -110,8 +116,8 @@ async fn every_exposure_with_code_offers_the_tool() {
 #[tokio::test]
 async fn a_budget_without_room_for_the_tool_leaves_it_to_search() {
     for (budget, names) in [
-        (400, &["search", "describe", "call_tool"][..]),
-        (2000, &["code_mode", "search", "describe", "call_tool"]),
+        (400, &["search", "describe", "call_tool", "call_read_only"][..]),
+        (2000, &["code_mode", "search", "describe", "call_tool", "call_read_only"]),
     ] {
         let deck =
             Deck::of(&FakePlan::default()).config("options", json!({"surfaceTokens": budget}));

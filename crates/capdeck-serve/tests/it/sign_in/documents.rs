@@ -31,6 +31,27 @@ fn every_endpoint_has_a_document_that_names_exactly_it() {
     }
 }
 
+/// Codex takes the document of its own wherever it is told that it may.
+#[test]
+fn a_host_without_a_way_out_has_clients_register() {
+    let served = Setting::new().registry().without_client_documents().serve();
+    let mut browser = Browser::new(&served);
+    let document = body(&browser.get("/.well-known/oauth-authorization-server"));
+    assert_eq!(document["client_id_metadata_document_supported"], false);
+    assert_eq!(document["registration_endpoint"], format!("{}/oauth/register", served.url()));
+    let agent = body(&browser.get("/.well-known/capsol-agent.json"));
+    assert_eq!(agent["mcp"]["auth"]["oauth"]["cimd"], false);
+    let asked =
+        "/oauth/authorize?response_type=code&client_id=https%3A%2F%2Fagent.example%2Fclient.json";
+    let reply = browser.get(asked);
+    assert_eq!(reply.status, 400);
+    assert!(
+        reply.body.contains("sign in again, and the client registers itself"),
+        "{}",
+        reply.body
+    );
+}
+
 #[test]
 fn the_server_tells_what_it_can() {
     let served = Setting::new().registry().serve();
