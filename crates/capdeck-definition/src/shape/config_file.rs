@@ -6,9 +6,9 @@ use serde::Deserialize;
 
 use super::{DeclaredMap, EntryFields};
 use crate::{
-    ArtifactConfig, CallAuditMode, CapletSet, CliTools, Exposure, FlowMode, Glob, GoogleDiscoveryApi,
-    GraphQlEndpoint, HttpApi, McpServer, NamespaceAliases, NetworkAccess, OpenApiEndpoint, PinMode,
-    RunConfig, ViewConfig,
+    ArtifactConfig, CallAuditMode, CapletSet, CliTools, Exposure, FlowMode, Glob,
+    GoogleDiscoveryApi, GraphQlEndpoint, HttpApi, McpServer, NamespaceAliases, NetworkAccess,
+    OpenApiEndpoint, PinMode, RunConfig, ViewConfig,
     definition::id_pattern,
     pattern,
     policy::{PolicyEffect, PolicyRule, RuleCondition},
