@@ -168,8 +168,8 @@ impl ToolRun<'_> {
     }
 }
 
-/// Arguments whose empty text is a value.
-const TEXTS_THAT_MAY_BE_EMPTY: [&str; 3] = ["content", "text", "value"];
+/// Arguments whose empty text is a value, or an address that is refused.
+const TEXTS_THAT_MAY_BE_EMPTY: [&str; 4] = ["content", "text", "uri", "value"];
 
 /// The arguments of a call, of which nothing may be left over.
 fn parse<T: DeserializeOwned>(arguments: Option<&RawValue>) -> Result<T, CapsuleError> {

@@ -271,7 +271,7 @@ async fn security_18_scripts_reach_only_what_is_granted() {
         // What differs from run to run.
         text.chars().filter(|letter| !letter.is_ascii_digit()).collect::<String>()
     };
-    let body = |text: &str| plain(text).split("runId").next().unwrap_or_default().to_owned();
+    let body = |text: &str| plain(text).split("sessionId").next().unwrap_or_default().to_owned();
     assert_eq!(body(shown), body(&other));
     host.close().await;
 }
