@@ -222,7 +222,7 @@ fn the_lock_of_caplets_in_a_project_is_read() {
     dirs.write("project/.caplets.lock.json", lock.to_string());
     let own = run(&dirs, &["update", "--dry-run"]).success();
     assert!(own.stderr.contains("capdeck update --project-deck"), "{}", own.stderr);
-    let updated = json(&dirs, &["update", "--project-deck", "--dry-run"]);
+    let updated = json(&dirs, &["update", "--project-deck", "--dry-run", "--yes"]);
     assert_eq!(updated["items"][0]["id"], "echo", "{updated:#}");
 
     dirs.write("repo/caplets/echo.md", echo_file("Newer"));
