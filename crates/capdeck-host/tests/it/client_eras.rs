@@ -35,6 +35,7 @@ fn modern(host: &Host, scope: SessionScope) -> Arc<Session> {
         tasks: TaskForm::Awaited,
         continuity: SessionContinuity::Requests,
         access: None,
+        shares_files: false,
     })
 }
 
