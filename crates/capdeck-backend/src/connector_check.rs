@@ -53,7 +53,11 @@ impl Connector {
             }
             Backend::GraphQl(api) => self.prepare(definition, api).map(|ready| {
                 let problems = crate::graphql::check(&ready);
-                problems.into_iter().chain(check_reach(&ready)).collect()
+                // An address that cannot be used is one problem, whatever else is wrong with it.
+                match problems.is_empty() {
+                    true => check_reach(&ready),
+                    false => problems,
+                }
             }),
             Backend::Caplets(set) => self.prepare(definition, set).map(|_ready| Vec::new()),
             Backend::Capsules => Ok(Vec::new()),

@@ -2,7 +2,9 @@
 
 use std::{borrow::Cow, fmt, io, path::Path, process::ExitCode};
 
-use capdeck_host::{ApprovalError, CallError, ErrorKind, ReplayError, RunStoreError};
+use capdeck_host::{
+    ApprovalError, CallError, ErrorKind, ReplayError, RunStoreError, UNKNOWN_ID_HINT,
+};
 use serde_json::{Value, json};
 
 use crate::plain_text::without_nulls;
@@ -136,6 +138,9 @@ const APPROVAL_COMMANDS: [&str; 4] =
 pub(crate) fn to_person(hint: &str) -> String {
     if APPROVAL_COMMANDS.iter().any(|command| hint.contains(command)) {
         return hint.to_owned();
+    }
+    if hint == UNKNOWN_ID_HINT {
+        return "see what there is with: capdeck list".to_owned();
     }
     let spoken = [("the person runs: ", "run: "), ("the person sees ", "see ")];
     let said = spoken.iter().find_map(|(from, to)| Some((to, hint.strip_prefix(from)?)));

@@ -152,10 +152,13 @@ pub(crate) fn untrusted(id: &str, reason: &str) -> CallError {
     .hint("the person reviews the files, then runs: capdeck trust")
 }
 
+/// What an agent does that names a capability which is not there.
+pub const UNKNOWN_ID_HINT: &str = "use an id that `search` or `capdeck list` shows";
+
 fn unknown(catalog: &Catalog, id: &str) -> CallError {
     let error = CallError::new(ErrorCode::ServerNotFound, format!("there is no capability `{id}`"));
     match catalog.nearest_capability(id) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),
-        None => error.hint("use an id that `search` or `capdeck list` shows"),
+        None => error.hint(UNKNOWN_ID_HINT),
     }
 }

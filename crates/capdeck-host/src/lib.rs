@@ -127,7 +127,7 @@ pub use deck_snapshot::DeckSnapshot;
 pub use discover::MissingList;
 pub use durable::seal_key;
 pub use flow::FlowGuard;
-pub use gate::{capsule_scope, sign_in};
+pub use gate::{UNKNOWN_ID_HINT, capsule_scope, sign_in};
 pub use health::{HealthStatus, LastFailure};
 pub use host::{Host, HostEvent, HostSettings};
 pub use journal::{

@@ -12,7 +12,7 @@ use crate::{
     database_copy::open_copy,
     edit::{ConfigDocument, DocumentStep, EditError, keys},
     project::{ProjectInstaller, blocks_in, format_of, place_in, take_blocks},
-    provider::AgentProvider,
+    provider::{AgentProvider, McpFile},
 };
 
 /// The name of its entry; those of sub-agents go on with a hyphen.
@@ -83,10 +83,8 @@ impl ProjectInstaller {
             edits.entry(edit.path.clone()).or_insert(edit);
         };
         for provider in AgentProvider::all() {
-            let documents = [
-                provider.mcp.as_ref().map(|mcp| mcp.path()),
-                provider.hooks.map(|hooks| hooks.path),
-            ];
+            let documents =
+                [provider.mcp.as_ref().map(McpFile::path), provider.hooks.map(|hooks| hooks.path)];
             for name in documents.into_iter().flatten() {
                 self.document_without_capa(name).into_iter().for_each(&mut put);
             }
@@ -124,7 +122,7 @@ impl ProjectInstaller {
         let mut parts = Vec::new();
         let containers = AgentProvider::all().iter().filter_map(|provider| provider.mcp.as_ref());
         let mut containers: Vec<&str> =
-            containers.filter(|mcp| mcp.path() == name).map(|mcp| mcp.servers()).collect();
+            containers.filter(|mcp| mcp.path() == name).map(McpFile::servers).collect();
         containers.dedup();
         for container in containers {
             take_entries(&mut document, container, &mut parts).ok()?;

@@ -303,7 +303,7 @@ fn problems_of_manifests_are_reported_at_once() {
     assert_eq!(deck.diagnostics[5].fix.as_deref(), Some("did you mean `tags`?"));
     let long = MANIFEST.replace("Mail management", &"x".repeat(100));
     tool(&folder, "box", &long, CAPABILITY);
-    assert_eq!(codes(&Deck::read(&[place(&folder)])), ["too-long"]);
+    assert_eq!(codes(&Deck::read(&[place(&folder)])), ["long-summary"]);
 }
 
 #[test]

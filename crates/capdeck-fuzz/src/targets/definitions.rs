@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use capdeck_definition::{
-    Backend, CapabilityId, CmpCandidate, Deck, DeckProject, DeckRoot, Diagnostic,
+    Backend, CapabilityId, CmpCandidate, CmpTool, Deck, DeckProject, DeckRoot, Diagnostic,
     DiagnosticSeverity, RootOwner, export_cmp, match_intent,
 };
 use tempfile::TempDir;
@@ -331,7 +331,9 @@ fn execute_cmp(root: &Path, input: &[u8]) -> String {
             .unwrap_or_else(|| panic!("what was exported cannot be read: {:?}", again.diagnostics));
         let Backend::Cmp(reread) = &same.backend else { panic!("not a CMP tool") };
         assert_eq!(same.id, definition.id);
-        assert_eq!(reread.intents, tool.intents, "the export has other intents");
+        // One without a name is named by its place, which changes where an invalid one before it was left out.
+        let intents = |tool: &CmpTool| tool.intents.values().cloned().collect::<Vec<_>>();
+        assert_eq!(intents(reread), intents(tool), "the export has other intents");
         let (capability, summary) = (definition.id.as_str(), definition.description.as_str());
         let candidates = [CmpCandidate { capability, summary, tool }];
         for phrase in ["", "show disk usage of /tmp", "\u{202e}", "a a a a a a a a a a a a a a"] {

@@ -75,6 +75,8 @@ impl ElicitationResult {
         match (self.action.as_str(), decision.as_deref()) {
             ("accept", Some("once")) => ApprovalAnswer::Once,
             ("accept", Some("always")) => ApprovalAnswer::Always,
+            // No program fills in the form to refuse.
+            ("accept", Some("no")) => ApprovalAnswer::No,
             ("cancel", _) => ApprovalAnswer::None,
             _ if after < MIN_READING_TIME => ApprovalAnswer::None,
             _ => ApprovalAnswer::No,

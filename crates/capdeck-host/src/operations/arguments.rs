@@ -40,7 +40,7 @@ impl OperationArguments {
         let mut fields = fields;
         // The server's own arguments in `args` stay as they are.
         // A tool may be named ` `.
-        let is_blank_name = |key: &str, value: &Value| key == "name" && *value != Value::from("");
+        let is_blank_name = |key: &str, value: &Value| key == "name" && value.as_str() != Some("");
         fields.retain(|key, value| {
             !is_absent(value) || (value.is_string() && is_blank_name(key, value))
         });

@@ -8,7 +8,7 @@ use std::{
 use super::*;
 use crate::GitClient;
 
-const ECHO: &str = "---\nname: Echo\ndescription: Says the words it is given.\ncliTools:\n  actions:\n    say:\n      command: echo\n      args: [$input.text]\n      annotations: { readOnlyHint: true }\n---\n";
+const ECHO: &str = "---\nname: Echo\ndescription: Says the words it is given.\ncliTools:\n  actions:\n    say:\n      command: echo\n      args: [$input.text]\n      inputSchema: { type: object, properties: { text: { type: string } } }\n      annotations: { readOnlyHint: true }\n---\n";
 
 struct Place {
     root: tempfile::TempDir,

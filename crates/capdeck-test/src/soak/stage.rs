@@ -12,9 +12,9 @@ const IDLE_MS: u64 = 5000;
 fn config(children: &[SoakChild], version: u32) -> Value {
     let mut servers: Map<String, Value> =
         children.iter().map(|child| (child.id.to_owned(), child.entry.clone())).collect();
-    let sound =
+    let mut sound =
         children.iter().filter(|child| child.is_sound && child.entry.get("command").is_some());
-    if let Some(changing) = sound.last().and_then(|child| servers.get_mut(child.id)) {
+    if let Some(changing) = sound.next_back().and_then(|child| servers.get_mut(child.id)) {
         changing["env"]["SOAK_VERSION"] = version.to_string().into();
     }
     json!({

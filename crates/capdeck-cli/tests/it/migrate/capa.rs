@@ -180,7 +180,7 @@ fn a_failure_of_the_installation_puts_the_rest_back() {
     // A folder where a skill's file should be staged.
     let file = dirs.project().canonicalize().unwrap().join(".cursor/skills/triage/SKILL.md");
     let hash = capdeck_storage::sha256_hex(file.as_os_str().as_encoded_bytes());
-    let blocked = file.with_file_name(format!(".capdeck-{}.new", &hash[..12]));
+    let blocked = file.with_file_name(format!(".capdeck-{}.new", hash.get(..12).unwrap()));
     let before = tree(&dirs);
     fs::create_dir(&blocked).unwrap();
     fs::write(blocked.join("x"), "").unwrap();

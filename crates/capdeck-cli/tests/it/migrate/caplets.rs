@@ -334,7 +334,7 @@ fn a_failure_in_the_middle_leaves_everything_as_it_was() {
     // Where the new text of an agent's file would be staged, a folder is in the way.
     let file = dirs.home().canonicalize().unwrap().join(".cursor/mcp.json");
     let hash = sha256_hex(file.as_os_str().as_encoded_bytes());
-    let blocked = file.with_file_name(format!(".capdeck-{}.new", &hash[..12]));
+    let blocked = file.with_file_name(format!(".capdeck-{}.new", hash.get(..12).unwrap()));
     fs::create_dir(&blocked).unwrap();
     fs::write(blocked.join("x"), "").unwrap();
     let failed = at_home(&dirs).args(["migrate", "caplets", "--yes"]).run();

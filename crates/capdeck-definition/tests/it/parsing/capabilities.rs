@@ -12,18 +12,18 @@ const YAML: [Row; 27] = [
     (
         "command and url: the command wins",
         "servers: [{id: a, type: mcp, def: {cmd: x, url: 'https://a.example'}}]",
-        "a mcp",
+        "a mcp | W:conflicting-keys",
     ),
     (
         "a whole command line is split later",
         "servers: [{id: a, type: mcp, def: {cmd: npx -y x}}]",
         "a mcp",
     ),
-    ("neither command nor url", "servers: [{id: a, type: mcp, def: {}}]", "-"),
+    ("neither command nor url", "servers: [{id: a, type: mcp, def: {}}]", "- | E:missing-key"),
     (
         "the same server twice",
         "servers: [{id: a, type: mcp, def: {cmd: x}}, {id: a, type: mcp, def: {cmd: y}}]",
-        "a mcp",
+        "a mcp | E:duplicate-id",
     ),
     (
         "a command tool",
@@ -35,18 +35,26 @@ const YAML: [Row; 27] = [
         "tools: [{id: t, type: command, group: g, def: {run: {cmd: ls}}}]",
         "g cli",
     ),
-    ("an open quote", "tools: [{id: t, type: command, def: {run: {cmd: \"ls 'x\"}}}]", "-"),
+    (
+        "an open quote",
+        "tools: [{id: t, type: command, def: {run: {cmd: \"ls 'x\"}}}]",
+        "- | E:bad-command",
+    ),
     (
         "an argument of an unknown type",
         "tools: [{id: t, type: command, def: {run: {cmd: ls, args: [{name: a, type: strng}]}}}]",
-        "-",
+        "- | E:unknown-value",
     ),
     (
         "a tool of a server",
         "servers: [{id: a, type: mcp, def: {cmd: x}}]\ntools: [{id: t, type: mcp, def: {server: '@a', tool: echo}}]",
         "a mcp",
     ),
-    ("a tool of no server", "tools: [{id: t, type: mcp, def: {server: '@b', tool: echo}}]", "-"),
+    (
+        "a tool of no server",
+        "tools: [{id: t, type: mcp, def: {server: '@b', tool: echo}}]",
+        "- | E:unknown-reference",
+    ),
     (
         "a skill that requires a tool",
         "servers: [{id: a, type: mcp, def: {cmd: x}}]\ntools: [{id: t, type: mcp, def: {server: a, tool: echo}}]\nskills: [{id: s, type: inline, def: {content: x, requires: ['@a.t']}}]",
@@ -55,27 +63,31 @@ const YAML: [Row; 27] = [
     (
         "a skill that requires what is not there",
         "skills: [{id: s, type: inline, def: {content: x, requires: [nothing]}}]",
-        "-",
+        "- | W:unknown-reference",
     ),
-    ("a skill without its text", "skills: [{id: s, type: inline, def: {}}]", "-"),
-    ("an unsafe skill id", "skills: [{id: ../s, type: inline, def: {content: x}}]", "-"),
-    ("an unknown exposure", "options: {toolExposure: loud}", "-"),
+    ("a skill without its text", "skills: [{id: s, type: inline, def: {}}]", "- | E:missing-key"),
+    (
+        "an unsafe skill id",
+        "skills: [{id: ../s, type: inline, def: {content: x}}]",
+        "- | E:unsafe-id",
+    ),
+    ("an unknown exposure", "options: {toolExposure: loud}", "- | E:unknown-value"),
     (
         "passed variables",
         "options: {passEnv: [GH_TOKEN]}\nservers: [{id: a, type: mcp, def: {cmd: x}}]",
         "a mcp",
     ),
-    ("an unknown key", "colour: red", "-"),
-    ("a list where a mapping is wanted", "servers: {a: {}}", "-"),
-    ("a mapping per item only", "servers: [x]", "-"),
+    ("an unknown key", "colour: red", "- | W:unknown-key"),
+    ("a list where a mapping is wanted", "servers: {a: {}}", "- | E:wrong-type"),
+    ("a mapping per item only", "servers: [x]", "- | E:wrong-type"),
     ("null sections", "servers: null\ntools: null\nskills: null", "-"),
-    ("an empty file", "", "-"),
-    ("a list", "- a", "-"),
-    ("an unknown hook event", "hooks: [{id: h, on: sometime, command: x}]", "-"),
+    ("an empty file", "", "- | E:wrong-type"),
+    ("a list", "- a", "- | E:wrong-type"),
+    ("an unknown hook event", "hooks: [{id: h, on: sometime, command: x}]", "- | W:unknown-value"),
     (
         "two hooks of one id",
         "hooks: [{id: h, on: stop, command: x}, {id: h, on: stop, command: y}]",
-        "-",
+        "- | W:duplicate-id",
     ),
     (
         "secrets from elsewhere",
@@ -93,7 +105,7 @@ fn yaml() {
 fn json() {
     let rows: [Row; 3] = [
         ("a server", r#"{"servers": [{"id": "a", "type": "mcp", "def": {"cmd": "x"}}]}"#, "a mcp"),
-        ("half a file", r#"{"servers": ["#, "- | E:bad-json"),
+        ("half a file", r#"{"servers": ["#, "- | E:invalid-json"),
         ("nothing", "{}", "-"),
     ];
     check(&rows, |text| capability_file("/project/capabilities.json", text));

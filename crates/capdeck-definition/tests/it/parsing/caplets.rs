@@ -49,14 +49,14 @@ const FRONTMATTER: [Row; 66] = [
     (
         "singular and plural",
         "mcpServer: {command: x}\nmcpServers: {a: {command: y}}",
-        "- | E:conflicting-keys",
+        "- | E:several-backends",
     ),
     (
         "two singulars",
         "mcpServer: {command: x}\nhttpApi: {baseUrl: 'https://a.example', auth: {type: none}, actions: {a: {method: GET, path: /}}}",
-        "- | E:conflicting-keys",
+        "- | E:several-backends",
     ),
-    ("no backend", "tags: [a]", "- | E:missing-key"),
+    ("no backend", "tags: [a]", "- | E:missing-backend"),
     ("unknown key", "mcpServer: {command: x}\ncolour: red", "- | E:unknown-key"),
     ("mistyped key", "mcpServer: {comand: x}", "- | E:unknown-key"),
     ("old hints", "useWhen: often\navoidWhen: rarely\nmcpServer: {command: x}", "one mcp"),
@@ -71,12 +71,12 @@ const FRONTMATTER: [Row; 66] = [
     (
         "repeated feature",
         "runtime: {features: [docker, docker]}\nmcpServer: {command: x}",
-        "- | E:repeated-item",
+        "- | E:duplicate-item",
     ),
     (
         "shared auth of a singular",
         "auth: {type: none}\nmcpServer: {url: 'https://a.example'}",
-        "- | E:conflicting-keys",
+        "- | E:misplaced-auth",
     ),
     (
         "shared auth of children",
@@ -240,7 +240,7 @@ const FILES: [Row; 12] = [
     ("no end", "---\nname: One\n", "- | E:no-frontmatter"),
     ("a list", "---\n- a\n---\n", "- | E:wrong-type"),
     ("empty frontmatter", "---\n---\n", "- | E:no-frontmatter"),
-    ("a tab", "---\nname: One\n\tdescription: x\n---\n", "- | E:bad-yaml"),
+    ("a tab", "---\nname: One\n\tdescription: x\n---\n", "- | E:invalid-yaml"),
     (
         "a repeated key",
         "---\nname: One\nname: Two\ndescription: A thing to try.\nmcpServer: {command: x}\n---\n",
@@ -254,7 +254,7 @@ const FILES: [Row; 12] = [
     (
         "a long name",
         "---\nname: 0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890\ndescription: A thing to try.\nmcpServer: {command: x}\n---\n",
-        "- | E:too-long",
+        "- | E:wrong-type",
     ),
     (
         "a short description",

@@ -39,7 +39,7 @@ const MANIFESTS: [Row; 14] = [
     (
         "an empty summary",
         r#"{"domain": "d", "name": "mail", "summary": "", "version": "1.0.0"}"#,
-        "- | E:too-short",
+        "- | E:empty-value",
     ),
     ("no domain", r#"{"name": "mail", "summary": "s", "version": "1.0.0"}"#, "- | E:missing-key"),
     (
@@ -58,7 +58,7 @@ const MANIFESTS: [Row; 14] = [
         "mail cmp | W:missing-key",
     ),
     ("a list", "[]", "- | E:wrong-type"),
-    ("half a file", "{", "- | E:bad-json"),
+    ("half a file", "{", "- | E:invalid-json"),
 ];
 
 const INTENTS: [Row; 25] = [

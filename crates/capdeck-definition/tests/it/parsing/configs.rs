@@ -56,7 +56,7 @@ const JSON: [Row; 24] = [
         r#"{"options": {"passEnv": ["AWS_*"]}, "mcpServers": {"a": {"command": "x"}}}"#,
         "a mcp",
     ),
-    ("passed variables that are empty", r#"{"options": {"passEnv": [""]}}"#, "- | E:too-short"),
+    ("passed variables that are empty", r#"{"options": {"passEnv": [""]}}"#, "- | E:empty-value"),
     (
         "the network of the deck",
         r#"{"options": {"network": "private"}, "httpApis": {"a": {"name": "A", "description": "An API to try.", "baseUrl": "https://10.0.0.1", "auth": {"type": "none"}, "actions": {"b": {"method": "GET", "path": "/"}}}}}"#,
@@ -85,8 +85,8 @@ const JSON: [Row; 24] = [
     ),
     ("too many results", r#"{"maxSearchLimit": 51}"#, "- | E:out-of-range"),
     ("a list", "[]", "- | E:wrong-type"),
-    ("a comment", "{\n// no\n}", "- | E:bad-json"),
-    ("half a file", r#"{"mcpServers": {"#, "- | E:bad-json"),
+    ("a comment", "{\n// no\n}", "- | E:invalid-json"),
+    ("half a file", r#"{"mcpServers": {"#, "- | E:invalid-json"),
 ];
 
 const YAML: [Row; 8] = [
@@ -100,7 +100,7 @@ const YAML: [Row; 8] = [
     ),
     ("a view", "views: {small: {capabilities: ['git*']}}", "-"),
     ("a view with a bad name", "views: {'a b': {}}", "- | E:bad-id"),
-    ("an alias", "a: &x {}\nb: *x\n", "- | E:bad-yaml"),
+    ("an alias", "a: &x {}\nb: *x\n", "- | E:unknown-key E:unknown-key"),
     ("a number for a text", "mcpServers: {a: {command: 1}}", "- | E:wrong-type"),
 ];
 
