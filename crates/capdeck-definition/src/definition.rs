@@ -197,7 +197,7 @@ pub enum Exposure {
     ProgressiveAndCodeMode,
     /// Both `code_mode` and `search`.
     CodeModeAndSearch,
-    /// Reached through `search`, `describe` and `call_tool`.
+    /// Reached through `search`, `describe`, `call_read_only` and `call_tool`.
     Search,
     /// Reached through `setup_tools` and `call_tool`: signatures when a skill or a capability is set up, schemas when a
     /// call was wrong.

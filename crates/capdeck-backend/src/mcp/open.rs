@@ -68,19 +68,23 @@ pub(super) async fn open(
                 Ok(session) => return Ok(session),
                 Err(failed) => failed,
             };
-            // Some programs exit when they get a request of an unknown era.
+            // Some programs exit when they get a request of an unknown era; some stay in the era of the handshake that
+            // they refused.
+            let is_refused = failed.error.rpc.is_some();
             let other = match era {
-                EraChoice::Auto => EraChoice::Legacy,
-                EraChoice::LegacyFirst if !opening.options.era.is_only_era => EraChoice::Modern,
+                EraChoice::Auto if failed.ended => EraChoice::Legacy,
+                EraChoice::LegacyFirst
+                    if (failed.ended || is_refused) && !opening.options.era.is_only_era =>
+                {
+                    EraChoice::Modern
+                }
                 _ => return Err(failed.error),
             };
-            if !failed.ended {
-                return Err(failed.error);
-            }
             let (client, process) = opening.start_program()?;
             let again = opening.session(client, Some(process), other).await;
-            // If it exits again, the first error has the cause.
-            again.map_err(|second| if second.ended { failed.error } else { second.error })
+            // If it exits again, or does not speak the other era either, the first error has the cause.
+            let has_cause = |second: &McpStartError| second.ended || is_refused;
+            again.map_err(|second| if has_cause(&second) { failed.error } else { second.error })
         }
         McpTransport::Http => {
             let target = opening.target()?;

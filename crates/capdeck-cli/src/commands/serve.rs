@@ -48,7 +48,7 @@ pub(crate) struct ServeArgs {
 pub(super) const EXPOSURES: [ChoiceRow<Exposure>; 9] = [
     ("direct|expose-all", "Every tool under its own name", Exposure::Direct),
     ("progressive", "One wrapper tool per capability", Exposure::Progressive),
-    ("search", "Three tools that find and call everything", Exposure::Search),
+    ("search", "Four tools that find and call everything", Exposure::Search),
     ("code_mode|code-mode", "One tool that runs TypeScript against everything", Exposure::CodeMode),
     (
         "code_mode_and_search|code-mode-and-search",

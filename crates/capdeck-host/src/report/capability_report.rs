@@ -133,7 +133,9 @@ pub(super) fn seen(view: &View, capability: &Capability, exposure: Exposure) -> 
     Some(match exposure {
         Exposure::None => return None,
         Exposure::OnDemand => "by `setup_tools`, then `call_tool`".to_owned(),
-        Exposure::Search => "by `search`, then `describe` and `call_tool`".to_owned(),
+        Exposure::Search => {
+            "by `search`, then `describe` and `call_tool` or `call_read_only`".to_owned()
+        }
         Exposure::CodeMode if view.is_coded(capability) => "from code, by `code_mode`".to_owned(),
         Exposure::CodeModeAndSearch if view.is_coded(capability) => {
             "from code, by `code_mode`, and by `search`".to_owned()

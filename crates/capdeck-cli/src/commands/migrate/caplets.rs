@@ -107,7 +107,7 @@ fn differences<'a>(definitions: impl Iterator<Item = &'a Definition>) -> Vec<Str
     let sentences = [
         (
             true,
-            "agents get `search`, `describe` and `call_tool` beside `code_mode` (`options.exposure` in the config decides)",
+            "agents get `search`, `describe`, `call_read_only` and `call_tool` beside `code_mode` (`options.exposure` in the config decides)",
         ),
         (
             has(|one| one.setup.is_some()),
