@@ -120,7 +120,8 @@ const WAYS = {
   // Searches, and calls what it found.
   'claude-code': async (call) => {
     const found = await call('search', { query: 'what time is it in tokyo' });
-    const { name } = found.structuredContent.items[0];
+    // Its model reads text: a signature on the first line.
+    const [name] = found.content[0].text.split('(');
     isTokyo(JSON.stringify((await call('call_tool', { name, data: tokyo })).content));
   },
   // Has every tool in its list.
