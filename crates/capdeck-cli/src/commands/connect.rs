@@ -36,7 +36,7 @@ pub(super) const NAME: &str = "capdeck";
 
 /// Connect agents: put Capdeck into their own configuration
 ///
-/// Only one entry is written. Comments, formatting and everything else in the file stay as they are, and `capdeck disconnect` brings
+/// Once for each agent that is to use your deck; it starts Capdeck itself from then on. Only one entry is written. Comments, formatting and everything else in the file stay as they are, and `capdeck disconnect` brings
 /// the former file back.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:

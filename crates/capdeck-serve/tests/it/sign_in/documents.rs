@@ -31,7 +31,7 @@ fn every_endpoint_has_a_document_that_names_exactly_it() {
     }
 }
 
-/// Codex takes the document of its own wherever it is told that it may.
+/// Codex takes the document of its own wherever the metadata allows it.
 #[test]
 fn a_host_without_a_way_out_has_clients_register() {
     let served = Setting::new().registry().without_client_documents().serve();
